@@ -16,7 +16,13 @@ from clpapers.graph import jobs
 
 PARTS = ("config", "workflow", "LICENSE", "CITATION.cff", ".gitignore")
 RUNS = Path("results/mini/runs")
-CRATE = Path("results/mini/published/mini.zip")
+PUBLISHED = Path("results/mini/published")
+
+
+def crate():
+    """The only crate that is published, in the working folder."""
+    (path,) = PUBLISHED.glob("*.zip")
+    return path
 
 
 def git(*arguments):

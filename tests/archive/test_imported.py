@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
-from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make, runs, train
+import trained
+from trained import PUBLISHED, RUNS, clone, edit, fewer_right, imported_first, make, runs, train
 
 from clpapers import cli
 from clpapers.archive import imported
@@ -24,7 +26,7 @@ from clpapers.archive.imported import (
 )
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting
 from clpapers.builds.preparation import prepare
-from clpapers.builds.verify import _runs
+from clpapers.builds.verify import published_runs
 from clpapers.config.plan import Plan
 from clpapers.graph import jobs
 from clpapers.provenance import record_path, seal
@@ -36,7 +38,7 @@ TOP = folder_of("mini")
 @pytest.fixture
 def crate(small_project):
     publish(Plan("mini", ["mini"]), ["mini"])
-    return small_project / CRATE
+    return small_project / trained.crate()
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_all_runs_come_as_they_were_published(crate, other, small_project):
         assert place.read_bytes() == path.read_bytes()
         assert record_path(place).read_bytes() == record_path(path).read_bytes()
         source = source_of(place, digest_of(place))
-        assert (source["name"], source["manifest"]) == ("mini.zip", note.rpartition(" ")[2])
+        assert (source["name"], source["manifest"]) == (crate.name, note.rpartition(" ")[2])
         assert {item["record"] for item in json.loads(record_path(place).read_text())["inputs"]} <= {
             file.stem for file in (TOP / "records").iterdir()
         }
@@ -171,8 +173,8 @@ def test_it_is_imported_once(crate, other, monkeypatch):
 
 def test_the_projects_own_are_imported_where_it_has_them(crate, other):
     assert import_published("mini") == []
-    CRATE.parent.mkdir(parents=True)
-    CRATE.write_bytes(crate.read_bytes())
+    PUBLISHED.mkdir(parents=True)
+    shutil.copy(crate, PUBLISHED)
     (note,) = import_published("mini")
     assert "4 runs imported" in note
     assert import_published("mini") == []
@@ -181,9 +183,9 @@ def test_the_projects_own_are_imported_where_it_has_them(crate, other):
 @pytest.mark.parametrize("noted", [True, False], ids=["as the project's", "before that was noted"])
 def test_without_published_runs_those_that_the_user_imported_stay(noted, crate, other):
     """The user's crate has the runs of one learner, among them one that the project's crate has too."""
-    CRATE.parent.mkdir(parents=True)
-    CRATE.write_bytes(crate.read_bytes())
-    import_published("mini") if noted else import_crate(CRATE)
+    PUBLISHED.mkdir(parents=True)
+    own = Path(shutil.copy(crate, PUBLISHED))
+    import_published("mini") if noted else import_crate(own)
     assert imported.imported("mini", published=False) == {}
     assert len(imported.imported("mini")) == 2
     kept = runs(TOP)[0]
@@ -203,8 +205,10 @@ def test_without_published_runs_those_that_the_user_imported_stay(noted, crate, 
     assert {key: set(seeds) for key, seeds in present.items()} == {kept.parent.name[-10:]: {0, 1}}
 
 
-def test_the_crates_of_the_paper_scale_come_with_the_project():
-    assert imported.published("paper", "rules") == Path("results/published/rules.zip")
+def test_the_crates_of_the_paper_scale_come_with_the_project(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert Path("results/published/rules.zip") in imported.published("paper", "rules")
+    assert {path.stem.partition("-")[0] for path in imported.published("paper", "rules")} == {"rules"}
 
 
 def test_a_crate_of_an_export_is_one_too(small_project, tmp_path, monkeypatch):
@@ -222,31 +226,41 @@ def test_a_crate_of_an_export_is_one_too(small_project, tmp_path, monkeypatch):
     assert not any(finding.severity == FAILURE for finding in audit(fitting("mini"))[0])
 
 
-def test_a_crate_that_grew_brings_what_is_new(crate, other, small_project, monkeypatch):
+def test_a_later_publication_brings_what_is_new_and_takes_out_what_it_lists(crate, other, small_project, monkeypatch):
+    """In both orders of import; the file that was taken out comes back with neither crate."""
     monkeypatch.chdir(small_project)
-    (small_project / CRATE).unlink()
-    last = runs()[-1]
-    kept = {file: file.read_bytes() for file in (last, record_path(last))}
-    for file in kept:
-        file.unlink()
-    publish(Plan("mini", ["mini"]), ["mini"])
-    monkeypatch.chdir(other)
-    assert "3 runs imported" in import_crate(crate)[0]
-    monkeypatch.chdir(small_project)
-    for file, content in kept.items():
-        file.write_bytes(content)
-    publish(Plan("mini", ["mini"]), ["mini"])
-    monkeypatch.chdir(other)
-    (note,) = import_crate(crate)
-    assert "1 runs imported" in note
-    assert len(imported.crates("mini")) == 2
+    path = runs()[0]
+    edit(path, fewer_right)
+    publish(Plan("mini", ["mini"]), ["mini"], replace=True)
+    (second,) = set(PUBLISHED.glob("*.zip")) - {crate.relative_to(small_project)}
+    for first, then in ((crate, second), (second, crate)):
+        monkeypatch.chdir(other)
+        shutil.rmtree("results", ignore_errors=True)
+        notes = [note for each in (first, then) for note in import_crate(small_project / each)]
+        assert not [note for note in notes if "differs" in note]
+        assert TOP.joinpath(path.relative_to(RUNS)).read_bytes() == (small_project / path).read_bytes()
+        assert len([each for files in imported.imported("mini").values() for each in files]) == 4
+        assert [import_crate(small_project / each) for each in (crate, second)] == [[], []]
+        assert not any(finding.severity == FAILURE for finding in audit(fitting("mini"))[0])
+
+
+def test_a_list_of_runs_to_take_out_reaches_imported_runs_alone(crate):
+    path = runs()[0]
+
+    def listing(there):
+        there["taken-out-sha256.txt"] = f"{digest_of(record_path(path))}  {record_path(path)}\n".encode()
+
+    with pytest.raises(CrateError, match="is no imported run's record"):
+        import_crate(rewritten(crate, listing))
+    assert path.is_file()
 
 
 def test_what_was_imported_can_be_published_again_to_the_same_bytes(crate, other):
     import_crate(crate)
     (line,) = publish(Plan("mini", ["mini"]), ["mini"])
     assert "4 runs of 2 cells" in line
-    assert CRATE.read_bytes() == crate.read_bytes()
+    assert trained.crate().name == crate.name
+    assert trained.crate().read_bytes() == crate.read_bytes()
 
 
 # --- beside what is there ------------------------------------------------------------------------------------
@@ -263,7 +277,7 @@ def test_of_a_seed_that_differs_a_line_tells_and_the_local_one_stays(crate):
     edit(path, fewer_right)
     before = contents(RUNS)
     _, note = import_crate(crate)
-    assert note == f"{path}: seed 0 differs from mini.zip's, by 0.0500 in accuracy; this one is kept"
+    assert note == f"{path}: seed 0 differs from {crate.name}'s, by 0.0500 in accuracy; this one is kept"
     assert contents(RUNS) == before
 
 
@@ -393,7 +407,7 @@ def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
 @pytest.mark.parametrize("kind", [kind for kind in FORGED if not kind.startswith(("a grid", "a part"))])
 def test_nor_does_verify_read_it(kind, crate, other):
     with pytest.raises(CrateError, match=r"seed0\.json: is no result of runs") as refusal:
-        _runs(Plan("mini", ["mini"]), with_result(crate, FORGED[kind]))
+        published_runs(Plan("mini", ["mini"]), [with_result(crate, FORGED[kind])])
     assert str(refusal.value).isprintable()
 
 
@@ -433,7 +447,7 @@ def test_odd_results_of_the_right_cell_are_refused_by_the_name_of_their_file(kin
     assert "/seed0.json: is no result of runs (" in said
     assert not TOP.exists()
     with pytest.raises(CrateError, match=r"/seed0\.json: is no result of runs \("):
-        _runs(Plan("mini", ["mini"]), odd)
+        published_runs(Plan("mini", ["mini"]), [odd])
 
 
 def unchecked(content):
@@ -613,7 +627,7 @@ def test_lineage_tells_who_trained_and_leads_to_the_data(crate, other, capsys):
     capsys.readouterr()
     assert cli.main(["lineage", str(runs(TOP)[0])]) == 0
     said = capsys.readouterr().out
-    assert "imported from mini.zip on " in said
+    assert f"imported from {crate.name} on " in said
     assert "trained at commit " in said
     assert "results/mini/streams/mnist/stf-0.05-n30/seed0.npz" in said
     assert "results/mini/datasets/mnist.npz" in said
@@ -670,11 +684,11 @@ def test_a_table_of_them_has_a_footnote_and_passes_the_audit(table):
     assert {str(runs(TOP)[0])} <= {finding.file for finding in found if finding.severity == FAILURE}
 
 
-def test_the_lineage_of_one_number_is_its_own_runs(table, capsys):
+def test_the_lineage_of_one_number_is_its_own_runs(table, crate, capsys):
     capsys.readouterr()
     assert cli.main(["lineage", str(table), "--cell", "ER,MNIST"]) == 0
     said = capsys.readouterr().out
-    assert said.count("imported from mini.zip") == 2
+    assert said.count(f"imported from {crate.name}") == 2
     assert "/er-" in said
     assert "/ace-" not in said
     assert cli.main(["lineage", str(table), "--svg", "lineage.svg"]) == 0

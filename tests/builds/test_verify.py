@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from trained import CRATE, edit, fewer_right, result_of, runs
+from trained import crate, edit, fewer_right, result_of, runs
 
 from clpapers import cli, provenance
 from clpapers.budget import costs
@@ -20,11 +20,11 @@ from clpapers.builds.verify import (
     SAME,
     UNDECIDED,
     UNTRIED,
+    Scratch,
     _compare,
     _compare_with_seeds,
     _other_conditions,
     _sample,
-    _Scratch,
 )
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
@@ -61,7 +61,7 @@ def test_runs_come_out_with_the_same_bits(published, capsys):
 def test_all_that_is_needed_is_made_where_it_is_not_there(published, capsys):
     shutil.rmtree("results/mini/datasets")
     shutil.rmtree("results/mini/streams")
-    assert verify(str(CRATE)) == 0
+    assert verify(str(crate())) == 0
     assert set(verdicts(capsys.readouterr().out).values()) == {SAME}
 
 
@@ -176,7 +176,7 @@ def test_data_that_cannot_be_had_are_asked_for_once_and_the_remedy_is_told(publi
         return subprocess.CompletedProcess(command, 2, "", said)
 
     monkeypatch.setattr(subprocess, "run", without_sources)
-    assert verify(str(CRATE)) == 2
+    assert verify(str(crate())) == 2
     said = capsys.readouterr().out.splitlines()
     want = "not trained, mnist: no source serves it; put it into data/mnist/"
     assert len(said) == 2
@@ -223,7 +223,7 @@ def test_features_that_are_yet_to_be_made_count_once(tmp_path, monkeypatch):
     run = Path("results/paper/runs/cifar100_resnet50/random/nn1-5eaec0bcb2/seed0.json")
     (tmp_path / "scratch").mkdir()
     monkeypatch.chdir(tmp_path)
-    here = _Scratch(plan, {}, Path("scratch").absolute())
+    here = Scratch(plan, {}, Path("scratch").absolute())
     assert here.seconds_of_features(Path("results/paper/runs/mnist/random/nn1-0123456789/seed0.json")) == 0
     assert here.seconds_of_features(run) == costs.features(plan, "cifar100_resnet50") > 600
     (here.folder / features).write_bytes(b"made")
@@ -233,12 +233,12 @@ def test_features_that_are_yet_to_be_made_count_once(tmp_path, monkeypatch):
 def test_another_takes_the_turn_of_one_whose_data_cannot_be_had(published, monkeypatch, capsys):
     drawn = _sample(Plan("mini", ["mini"]), [str(path) for path in runs()], 0)
     first, second, third, *_ = drawn
-    make = _Scratch.make
+    make = Scratch.make
 
     def without(self, path, **given):
         return "mnist: no source serves it" if str(path) in (first, second) else make(self, path, **given)
 
-    monkeypatch.setattr(_Scratch, "make", without)
+    monkeypatch.setattr(Scratch, "make", without)
     assert verify("--hours", str(max(drawn.values()) * 1.5 / 3600)) == 0
     said = capsys.readouterr().out
     assert verdicts(said) == {first: UNTRIED, third: SAME}

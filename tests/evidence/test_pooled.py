@@ -56,6 +56,20 @@ def test_cells_that_share_their_errors_are_no_larger_sample():
     assert (one["low"], one["high"]) == pytest.approx((many["low"], many["high"]))
 
 
+def test_what_cells_share_of_their_variance_by_hand():
+    """Deviations −1, 0, 1 and 0, −1, 1: covariance 1/2 of variances 1; a cell of two seeds tells nothing."""
+    assert line_of(*compared(a=[9.0, 10.0, 11.0], b=[10.0, 9.0, 11.0]))["shared"] == pytest.approx(0.5)
+    assert line_of(*compared(a=[9.0, 10.0, 11.0], b=[19.0, 20.0, 21.0], c=[9.0, 8.0]))["shared"] == pytest.approx(1)
+    assert np.isnan(line_of(*compared(a=[9.0, 10.0], b=[10.0, 9.0]))["shared"])
+
+
+def test_cells_of_two_data_sets_share_no_draw():
+    lines, data = compared(a=[9.0, 10.0, 11.0], b=[10.0, 9.0, 11.0])
+    data.loc[data["learner"] == "b", "dataset"] = "other"
+    lines.loc[lines["runs"] == "b", "column"] = "other"
+    assert np.isnan(line_of(lines, data)["shared"])
+
+
 def test_the_printed_means_errors_and_a_single_runs_count_as_if_they_were_one():
     lines, data = compared(a=[9.0], b=[12.0])
     lines = lines.assign(basis_se=0.5, basis_n=4)

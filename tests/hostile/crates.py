@@ -23,14 +23,15 @@ from unittest import mock
 
 from archives import mutant
 from made import Tally, built, run
-from test_imported import CRATE, clone, rewritten
+from test_imported import clone, rewritten
+from trained import crate as published_crate
 from trained import imported_first, project_in
 
 from clpapers import cli, provenance
 from clpapers.archive import crate
 from clpapers.archive.check import DISK_LABEL, CrateError
 from clpapers.archive.imported import RUN, folder_of, imported
-from clpapers.builds.verify import _runs
+from clpapers.builds.verify import published_runs
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
@@ -178,7 +179,7 @@ def imports(path: Path, before: dict[Path, bytes]) -> str:
     if code not in (0, 2) or not all(map(str.isprintable, lines)) or (code and len(lines) != 1):
         return f"WRONG: import ends with {code} and says {said.getvalue()[:500]!r}"
     with contextlib.suppress(CrateError):
-        _runs(Plan("mini", all_papers()), path)  # as `verify` reads it
+        published_runs(Plan("mini", all_papers()), [path])  # as `verify` reads it
     after = {file: file.read_bytes() for file in Path().rglob("*") if file.is_file() and ".git" not in file.parts}
     changed = {file for file in {*before, *after} if before.get(file) != after.get(file)}
     if code:
@@ -232,7 +233,7 @@ def published(draw: random.Random, tries: int, tally: Tally, place: Path) -> Non
     project = project_in(place)
     os.chdir(project)
     publish(Plan("mini", ["mini"]), ["mini"])
-    whole = (project / CRATE).read_bytes()
+    whole = published_crate().read_bytes()
     os.chdir(clone(project, place / "clone"))
     path = place / "mini.zip"
     for number in range(tries):

@@ -7,10 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from trained import CRATE, RUNS, edit, fewer_right, git, runs, touch
+from trained import PUBLISHED, RUNS, crate, edit, fewer_right, git, runs, touch
 
 from clpapers import cli, provenance
 from clpapers.archive.check import EPOCH, MANIFEST, METADATA, CrateError, check
+from clpapers.archive.crate import digest_of
+from clpapers.archive.imported import RUN, TAKEN_OUT, published
+from clpapers.archive.published import runs_of
 from clpapers.config.plan import Plan
 from clpapers.provenance import record_path
 from clpapers.report.publish import publish
@@ -24,8 +27,8 @@ def plan(small_project):
     return Plan("mini", ["mini"])
 
 
-def entries(path=CRATE):
-    with zipfile.ZipFile(path) as archive:
+def entries(path=None):
+    with zipfile.ZipFile(path or crate()) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
@@ -39,7 +42,8 @@ def without(path):
 
 def test_it_holds_results_and_records_and_no_data(plan):
     (line,) = publish(plan, ["mini"])
-    assert f"{CRATE}: 4 runs of 2 cells, 4 of them new" in line
+    assert line.startswith(f"{crate()}: 4 new runs, ")
+    assert line.endswith("mini has 4 runs of 2 cells")
     there = entries()
     for path in runs():
         for file in (path, record_path(path)):
@@ -50,19 +54,20 @@ def test_it_holds_results_and_records_and_no_data(plan):
         f"results/mini/streams/mnist/stf-0.05-n30/seed{seed}.npz" for seed in (0, 1)
     }
     assert there.keys() - apart.keys() == {METADATA, MANIFEST, "LICENSE", "CITATION.cff"}
-    assert check(CRATE)[0] == []
+    assert check(crate())[0] == []
 
 
 def test_the_same_runs_make_the_same_bytes(plan):
     publish(plan, ["mini"])
-    first = CRATE.read_bytes()
+    path, first = crate(), crate().read_bytes()
     (line,) = publish(plan, ["mini"])
-    assert "0 of them new" in line
-    assert CRATE.read_bytes() == first
-    CRATE.unlink()
+    assert "nothing to publish: 4 runs of 2 cells are, " in line
+    assert path.read_bytes() == first
+    path.unlink()
     publish(plan, ["mini"])
-    assert CRATE.read_bytes() == first
-    with zipfile.ZipFile(CRATE) as archive:
+    assert crate() == path
+    assert path.read_bytes() == first
+    with zipfile.ZipFile(path) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {EPOCH}
         assert archive.namelist() == sorted(archive.namelist())
 
@@ -85,39 +90,80 @@ def _listed(value):
     return value if isinstance(value, list) else [value]
 
 
-def test_publishing_again_accumulates(plan):
+def test_a_later_publication_is_a_crate_with_what_is_new_alone(plan):
     *others, last = runs()
     back = without(last)
-    assert "3 runs of 2 cells, 3 of them new" in publish(plan, ["mini"])[0]
+    assert ": 3 new runs, " in publish(plan, ["mini"])[0]
+    first = {crate(): crate().read_bytes()}
     back()
     for path in others:
         without(path)
-    assert "4 runs of 2 cells, 1 of them new" in publish(plan, ["mini"])[0]
-    assert check(CRATE)[0] == []
+    (line,) = publish(plan, ["mini"])
+    assert ": 1 new runs, " in line
+    assert line.endswith("mini has 4 runs of 2 cells")
+    assert all(path.read_bytes() == content for path, content in first.items())
+    (second,) = set(PUBLISHED.glob("*.zip")) - first.keys()
+    assert {name for name in entries(second) if RUN.fullmatch(name)} == {str(last).replace(*AS_IMPORTED)}
+    assert check(second)[0] == []
+    assert [second.stem, *(path.stem for path in first)] == [
+        f"mini-{digest_of(entries(path)[MANIFEST])[:10]}" for path in (second, *first)
+    ]
 
 
 def test_a_data_set_that_was_made_anew_since_has_a_record_in_the_crate(plan):
     _record(DATA, started=datetime.now(UTC).isoformat())  # to the second in others, so that this one is later
     touch(DATA)
     (line,) = publish(plan, ["mini"])
-    assert "4 of them new" in line
+    assert ": 4 new runs, " in line
     assert record_path(DATA).read_bytes() in entries().values()
-    assert check(CRATE)[0] == []
+    assert check(crate())[0] == []
 
 
 def test_what_is_published_stays_unless_it_is_to_be_replaced(plan):
     publish(plan, ["mini"])
-    first, path = entries(), runs()[0]
+    first, path = crate(), runs()[0]
     name = str(path).replace(*AS_IMPORTED)
+    taken = f"{digest_of(record_path(path))}  {record_path(name)}\n"
     edit(path, fewer_right)
     note, line = publish(plan, ["mini"])
-    assert note == f"{path}: seed 0 differs from mini.zip's; the published one stays (--replace takes this one)"
-    assert "0 of them new" in line
-    assert entries()[name] == first[name]
-    note, _ = publish(plan, ["mini"], replace=True)
-    assert "this one takes its place" in note
-    assert entries()[name] == path.read_bytes()
-    assert check(CRATE)[0] == []
+    assert note.startswith(f"{path}: seed 0 differs ")
+    assert "nothing to publish" in line
+    assert crate() == first
+    note, line = publish(plan, ["mini"], replace=True)
+    assert note.startswith(f"{path}: seed 0 differs ")
+    assert "1 new runs, 1 files of runs taken out" in line
+    assert line.endswith("mini has 4 runs of 2 cells")
+    (second,) = set(PUBLISHED.glob("*.zip")) - {first}
+    assert entries(second)[name] == path.read_bytes()
+    assert entries(second)[TAKEN_OUT].decode() == taken
+    assert check(second)[0] == []
+    found, _ = runs_of(published("mini", "mini"))
+    assert len(found) == 4
+    assert found[name].content == path.read_bytes()
+    assert publish(plan, ["mini"], replace=True) == publish(plan, ["mini"])  # nothing more
+
+
+def test_a_run_that_is_taken_out_is_published_again_only_if_it_is_trained_again(plan, capsys):
+    publish(plan, ["mini"])
+    path = runs()[0]
+    assert cli.main(["publish", "--scale", "mini", "--without", str(path)]) == 0
+    assert "0 new runs, 1 files of runs taken out" in capsys.readouterr().out
+    name = str(path).replace(*AS_IMPORTED)
+    assert name not in runs_of(published("mini"))[0]
+    note, line = publish(plan, ["mini"])
+    assert note.startswith(f"{path}: left out: ")
+    assert "3 runs of 2 cells are, " in line
+    _record(path, wall_seconds=1.5)
+    assert "1 new runs" in publish(plan, ["mini"])[0]
+    assert name in runs_of(published("mini"))[0]
+
+
+def test_only_a_published_run_can_be_taken_out(plan, capsys):
+    publish(plan, ["mini"])
+    path = runs()[0].with_name("seed7.json")
+    assert cli.main(["publish", "--scale", "mini", "--without", str(path)]) == 2
+    assert str(path) in capsys.readouterr().err
+    crate()
 
 
 def tampered(path):
@@ -157,7 +203,7 @@ def test_a_run_that_the_audit_does_not_pass_is_left_out(spoil, said, plan):
     note, line = publish(plan, ["mini"])
     assert note.startswith(f"{path}: left out: ")
     assert said in note
-    assert "3 runs of 2 cells" in line
+    assert ": 3 new runs, " in line
     assert str(path).replace(*AS_IMPORTED) not in entries()
 
 
@@ -166,7 +212,7 @@ def test_runs_on_a_stream_that_was_edited_are_left_out(plan):
     tampered_stream.write_bytes(tampered_stream.read_bytes()[:-1] + b"x")
     note, line = publish(plan, ["mini"])
     assert "and 1 more: left out: edited" in note
-    assert "2 runs of 2 cells" in line
+    assert ": 2 new runs, " in line
 
 
 def test_nothing_is_published_from_edits(plan, capsys):
@@ -178,27 +224,27 @@ def test_nothing_is_published_from_edits(plan, capsys):
     shutil.rmtree(".git")
     with pytest.raises(CrateError, match=r"has no commit \(not under git\)"):
         publish(plan, ["mini"])
-    assert not CRATE.exists()
+    assert not PUBLISHED.exists()
 
 
 def test_published_crates_are_no_edits(plan):
     publish(plan, ["mini"])
     git("add", "--force", "results")
     git("commit", "--quiet", "--message", "Published")
-    CRATE.write_bytes(CRATE.read_bytes() + b" ")
+    crate().write_bytes(crate().read_bytes() + b" ")
     assert provenance.git_state()["dirty"] is False
 
 
 def test_a_damaged_crate_is_not_added_to(plan, capsys):
     publish(plan, ["mini"])
-    with zipfile.ZipFile(CRATE) as crate:
-        run = next(each for each in crate.infolist() if each.filename.endswith("seed0.json"))
-    content = bytearray(CRATE.read_bytes())
+    with zipfile.ZipFile(crate()) as archive:
+        run = next(each for each in archive.infolist() if each.filename.endswith("seed0.json"))
+    content = bytearray(crate().read_bytes())
     content[run.header_offset + 30 + len(run.filename) + run.compress_size // 2] ^= 1  # not in a header
-    CRATE.write_bytes(content)
+    crate().write_bytes(content)
     assert cli.main(["publish", "--scale", "mini"]) == 2
-    assert "take it from git again, then publish" in capsys.readouterr().err
-    assert CRATE.read_bytes() == content
+    assert f"{crate()}: " in capsys.readouterr().err
+    assert crate().read_bytes() == content
 
 
 def test_an_unknown_paper_is_refused(small_project, capsys):
@@ -208,5 +254,6 @@ def test_an_unknown_paper_is_refused(small_project, capsys):
 
 def test_a_paper_without_runs_makes_no_crate(plan):
     shutil.rmtree(RUNS)
-    assert publish(plan, ["mini"]) == [f"{CRATE}: nothing to publish; no run of mini is finished at scale mini"]
-    assert not CRATE.exists()
+    (line,) = publish(plan, ["mini"])
+    assert line.startswith("mini: nothing to publish: 0 runs of 0 cells ")
+    assert not PUBLISHED.exists()

@@ -101,6 +101,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split", "tasks": 1234567}, "split-1234567"),
         ({"name": "split_two", "tasks": 10}, "split_two-10"),
         ({"name": "split_range", "first": 0, "last": 14, "tasks": 3}, "split_range-0-14-3"),
+        ({"name": "split_range", "first": 15, "last": 99, "tasks": 17, "random_state": 7}, "split_range-15-99-17-r7"),
         (OVERLAPPING, "split_overlapping-2-7-5-3"),
         ({"epochs": 10} | OVERLAPPING, "split_overlapping-2-7-5-3-e10"),
         ({"name": "split", "tasks": 5, "length": 500, "epochs": 3}, "split-5-n500-e3"),
@@ -544,6 +545,20 @@ def test_random_state_permutes_pixels_as_a_list_shuffled_by_that_generator():
         rng.shuffle(pixels)
         assert permutation.tolist() == pixels
     np.testing.assert_array_equal(stream.indices, orders.make(order, LABELS, 2, pixels=50).indices)
+
+
+def test_random_state_deals_the_classes_of_a_range_as_an_array_shuffled_by_that_generator():
+    """As the code of A-GEM: seeded anew a run, it shuffles the range first of all and cuts tasks of equal size."""
+    order = {"name": "split_range", "first": 2, "last": 9, "tasks": 4}
+    stream = orders.make(order | {"random_state": 1234}, LABELS, 2)
+    rng, dealt = np.random.RandomState(1236), np.arange(2, 10)
+    rng.shuffle(dealt)
+    found, own = (
+        [{*task.tolist()} for task in chunks(each, LABELS)] for each in (stream, orders.make(order, LABELS, 2))
+    )
+    assert found == [{*pair} for pair in dealt.reshape(4, 2).tolist()]
+    assert found != own
+    assert chunks_of_classes(order | {"random_state": 1234}, 10, 2)[dealt].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
 def test_domains_do_not_depend_on_how_many_there_are():

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import requests
+import trained
 from project import Project
 from rocrate_validator import services
 from rocrate_validator.models import ValidationSettings
-from trained import CRATE
 
 from clpapers import cli
 from clpapers.archive import check as archive_form
@@ -221,7 +221,7 @@ def test_it_is_a_provenance_run_crate_and_all_that_is_recommended(original, comp
 
 def test_a_published_crate_is_a_process_run_crate_and_all_that_is_recommended(small_project, tmp_path, complaints):
     publish(Plan("mini", ["mini"]), ["mini"])
-    with zipfile.ZipFile(CRATE) as archive:
+    with zipfile.ZipFile(trained.crate()) as archive:
         archive.extractall(tmp_path / "unpacked")
     assert complaints(tmp_path / "unpacked", "RECOMMENDED", "process-run-crate") <= ADDRESSES
 

@@ -87,22 +87,28 @@ def _summaries(plan: Plan, targets: list[Target], names: list[str]) -> list[Path
 # --- a crate's metadata ---------------------------------------------------------------------------------------
 
 
-def pack(crate: ROCrate, contents: Mapping[str, Path | bytes], out: Path, remedy: str) -> str:
+def pack(crate: ROCrate, contents: Mapping[str, Path | bytes], out: Path, remedy: str, *, named: bool = False) -> str:
     """Write a crate that describes `contents`, files or their bytes by path, with manifest and metadata, to `out`.
 
-    The same crate and contents make the same bytes. Returns the manifest's SHA-256. Raises `CrateError`, with the
-    `remedy`, and leaves nothing, where a file does not match its record.
+    named: whether the manifest's SHA-256 goes into the file's name (`with_digest`). The same crate and contents make
+    the same bytes. Returns the manifest's SHA-256. Raises `CrateError`, with the `remedy`, and leaves nothing, where a
+    file does not match its record.
     """
     metadata = b"".join(content for _, content in crate.metadata.stream())
     digests = {path: digest_of(content) for path, content in contents.items()}
     manifest = manifest_of(digests | {METADATA: digest_of(metadata)}).encode()
-    with appearing(out) as temporary:
+    with appearing(with_digest(out, digest_of(manifest)) if named else out) as temporary:
         write(temporary, {**contents, METADATA: metadata, MANIFEST: manifest})
         faults, fingerprint = check(temporary)
         if faults:
             file, reason = faults[0]
             raise CrateError(f"{file}: {reason}; {remedy} ({len(faults)} such)")
     return fingerprint
+
+
+def with_digest(out: Path, fingerprint: str) -> Path:
+    """The path of a crate that is named by the SHA-256 of its manifest."""
+    return out.with_stem(f"{out.stem}-{fingerprint[:10]}")
 
 
 def crate_of(contents: Mapping[str, Path | bytes]) -> ROCrate:

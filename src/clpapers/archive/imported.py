@@ -3,6 +3,7 @@
 Their paths are results/<scale>/imported/<dataset>/<order>/<run>/<block>.json. Each has its record and the bytes that
 were published; no rule makes them. The folder's `records` holds the records of their inputs, each named by its SHA-256.
 `crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
+So is the list of runs that a crate takes out: they are deleted here, and no other crate brings them again.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from clpapers.config.facts import Facts
@@ -22,6 +23,8 @@ from clpapers.config.refusals import ConfigError
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
+    escaped,
+    is_imported,
     parse_record,
     record_apart,
     record_path,
@@ -32,10 +35,16 @@ from clpapers.provenance import (
 from clpapers.runs.form import UNFIT, results
 
 FOLDER = "imported"
+TAKEN_OUT = "taken-out-sha256.txt"  # in a crate: the records of earlier published runs that it takes out
 RUN = re.compile(
     r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
+
+
+def block_of(record: Path | str) -> Path:
+    """The result file of a run's record."""
+    return Path(record).with_name(Path(record).name.replace(".record.json", ".json"))
 
 
 def folder_of(scale: str) -> Path:
@@ -46,9 +55,19 @@ def folder_of(scale: str) -> Path:
 PUBLISHED = RESULTS / "published"  # results that come with the project
 
 
-def published(scale: str, paper: str = "*") -> Path:
-    """The path of a paper's own crate: beside all results for the paper scale, among the scale's results for others."""
-    return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"
+def published_folder(scale: str) -> Path:
+    """The folder of the project's own crates: beside all results for the paper scale, among a scale's for others."""
+    return PUBLISHED if scale == "paper" else RESULTS / scale / PUBLISHED.name
+
+
+def published(scale: str, paper: str = "*") -> list[Path]:
+    """The project's own crates, of a paper or of all: a publication each, the first ones without a digest in the name.
+
+    Their order decides nothing, unless two publications hold a run of the same name: then the first one counts.
+    """
+    folder = published_folder(scale)
+    files = {*folder.glob(f"{paper}.zip"), *folder.glob(f"{paper}-{'[0-9a-f]' * 10}.zip")}
+    return sorted(files, key=lambda path: path.stem)
 
 
 def imported(scale: str, *, published: bool = True) -> dict[str, dict[Path, range]]:
@@ -67,8 +86,7 @@ def imported(scale: str, *, published: bool = True) -> dict[str, dict[Path, rang
 
 def _in_crates_of_others(scale: str) -> set[tuple[str, str]]:
     """The files of imported crates that are not the project's, by name and SHA-256."""
-    pattern = published(scale)
-    here = {_fingerprint(path) for path in pattern.parent.glob(pattern.name)}
+    here = {_fingerprint(path) for path in published(scale)}
     others = [key for key, facts in crates(scale).items() if not (facts.get("published") or key in here)]
     return {(as_published(name), digest) for key in others for name, digest in manifest(scale, key).items()}
 
@@ -102,12 +120,21 @@ def crates(scale: str) -> dict[str, dict]:
 
 
 def manifest(scale: str, fingerprint: str) -> dict[str, str]:
-    """The files of an imported crate with their SHA-256; none where its manifest has changed since the import."""
+    """The files that the manifest of an imported crate lists, or its list of runs; none where that changed since."""
     file = folder_of(scale) / "crates" / f"{fingerprint}.txt"
-    if not file.is_file() or sha256(file) != fingerprint:
-        return {}
-    lines = (line.partition("  ") for line in file.read_text(encoding="utf-8").splitlines())
+    return files_of(file.read_bytes()) if file.is_file() and sha256(file) == fingerprint else {}
+
+
+def files_of(listing: bytes) -> dict[str, str]:
+    """The SHA-256 of each file in a list, which is as `sha256sum` writes it."""
+    lines = (line.partition("  ") for line in listing.decode(errors="replace").splitlines())
     return {name: digest for digest, _, name in lines}
+
+
+def taken_out(scale: str) -> set[tuple[str, str]]:
+    """The records of the runs that imported crates take out: path and SHA-256."""
+    lists = (manifest(scale, fingerprint).get(TAKEN_OUT, "") for fingerprint in crates(scale))
+    return {record for each in lists for record in manifest(scale, each).items()}
 
 
 @functools.lru_cache(maxsize=1)
@@ -176,15 +203,15 @@ def accuracy_gap(one: dict, other: dict) -> float:
 
 def import_published(scale: str) -> list[str]:
     """Import the crates that come with the project and are not imported yet; returns notes to print."""
-    pattern = published(scale)
-    return [note for path in sorted(pattern.parent.glob(pattern.name)) for note in import_crate(path, published=True)]
+    return [note for path in published(scale) for note in import_crate(path, published=True)]
 
 
 def import_crate(path: Path, *, published: bool = False) -> list[str]:
     """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the present runs.
 
-    Nothing is overwritten: a present run stays, and a note reports different results. For a crate that was imported
-    before, only its manifest is read. Returns notes to print, none where there is nothing new.
+    Nothing is overwritten: a present run stays, and a note reports different results. Of imported runs those are
+    deleted that the crate takes out. For a crate that was imported before, only its manifest is read. Returns notes to
+    print, none where there is nothing new.
 
     published: whether it is noted as one that came with the project (`imported`).
 
@@ -213,7 +240,13 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
         listed = content(MANIFEST)
         fingerprint = hashlib.sha256(listed).hexdigest()
         runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}
-        scales = {match["scale"] for match in runs.values()}
+        removed = content(TAKEN_OUT) if TAKEN_OUT in members else b""
+        out = {name: RUN.fullmatch(str(block_of(name))) for name in files_of(removed)}
+        if wrong := [name for name, match in out.items() if match is None or not is_imported(name)]:
+            raise CrateError(
+                f"{path}: {TAKEN_OUT}: {escaped(wrong[0])} is no imported run's record; nothing is imported"
+            )
+        scales = {match["scale"] for match in (*runs.values(), *out.values()) if match}
         if len(scales) != 1:
             raise CrateError(f"{path}: has runs of {len(scales)} scales; give a crate with runs of one")
         (scale,) = scales
@@ -229,22 +262,26 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
         needed = (name for name in members if name.endswith(".record.json") or "/imported/records/" in name)
         contents = {name: content(name) for name in dict.fromkeys([*runs, *needed])}
         facts = {"name": path.name, **({"published": True} if published else {})}
-        return _take_in(path, scale, fingerprint, facts, listed, contents, runs)
+        return _take_in(path, scale, facts, listed, removed, contents, runs)
 
 
 def _take_in(
-    path: Path, scale: str, fingerprint: str, about: dict, listed: bytes, contents: dict[str, bytes], runs: dict
+    path: Path, scale: str, about: dict, listed: bytes, removed: bytes, contents: dict[str, bytes], runs: dict
 ) -> list[str]:
     from clpapers.archive.check import CrateError
 
-    facts = Facts(scale)
+    facts, fingerprint = Facts(scale), hashlib.sha256(listed).hexdigest()
+    no_more = taken_out(scale) | files_of(removed).items()
+    deleted = {Path(name) for name, digest in no_more if Path(name).is_file() and sha256(name) == digest}
     by_digest = {hashlib.sha256(text).hexdigest(): text for name, text in contents.items() if name not in runs}
     files: dict[Path, bytes] = {}
     notes: list[str] = []
     imported_runs = 0
     for name, match in runs.items():
-        record = json.loads(contents[str(record_path(name))])
+        recorded = contents[str(record_path(name))]
+        record = json.loads(recorded)
         out = folder_of(scale) / match["place"] / f"{match['block']}.json"
+        stays_out = (str(record_path(out)), hashlib.sha256(recorded).hexdigest()) in no_more
         try:
             spec, seeds = results(contents[name])
             if hash_of(spec) != match["hash"]:
@@ -252,22 +289,27 @@ def _take_in(
             if not sorted(seeds) == record.get("seeds") == list(block_seeds(match["block"])):
                 raise ValueError(f"holds seeds {sorted(seeds)}, not the ones in its name")
             _fit(record["data"], facts)
-            notes += _differences(path, out, seeds)
+            notes += () if stays_out else _differences(path, out, seeds, deleted)
         except (*UNFIT, ConfigError) as error:
             reason = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
             raise CrateError(f"{path}: {name}: {reason}; nothing is imported") from None
-        if out in files or out.exists():
+        if stays_out or out in files or (out.exists() and record_path(out) not in deleted):
             continue
         imported_runs += len(seeds)
-        files |= {record_path(out): contents[str(record_path(name))], out: contents[name]}
+        files |= {record_path(out): recorded, out: contents[name]}
         files |= dict(_ancestors(scale, record, by_digest))
+    for file in deleted:
+        block_of(file).unlink(missing_ok=True)
+        file.unlink()
     for file, text in files.items():
         write_bytes(file, text)
-    write_bytes(folder_of(scale) / "crates" / f"{fingerprint}.txt", listed)
+    for text in filter(None, (removed, listed)):
+        write_bytes(folder_of(scale) / "crates" / f"{hashlib.sha256(text).hexdigest()}.txt", text)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     all_crates = crates(scale) | {fingerprint: about | {"imported": day}}
     write_text(folder_of(scale) / "crates.json", json.dumps(all_crates, indent=1) + "\n")
-    return [f"{path}: {imported_runs} runs imported, manifest SHA-256 {fingerprint}", *notes]
+    counts = f"{imported_runs} runs imported" + (f", {len(deleted)} files of runs taken out" if deleted else "")
+    return [f"{path}: {counts}, manifest SHA-256 {fingerprint}", *notes]
 
 
 def _fit(data: dict, facts: Facts) -> None:
@@ -295,12 +337,15 @@ def _ancestors(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterato
                 queue.append(json.loads(by_digest[digest]))
 
 
-def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str]:
-    """A note for each file, trained here or imported before, that has other results for seeds of a run."""
+def _differences(crate: Path, out: Path, seeds: dict[int, dict], deleted: Collection[Path]) -> Iterator[str]:
+    """A note for each file, trained here or imported before, that has other results for seeds of a run.
+
+    deleted: records of files that will not stay.
+    """
     trained = RESULTS / out.parts[1] / "runs" / Path(*out.parts[3:-1])
     for folder in (trained, out.parent):
         for path in sorted(folder.glob("seed*.json")):
-            if path.name.endswith(".record.json") or not set(block_seeds(path.stem)) & set(seeds):
+            if record_path(path) in (path, *deleted) or not set(block_seeds(path.stem)) & set(seeds):
                 continue
             try:
                 _, present = results(path.read_bytes())

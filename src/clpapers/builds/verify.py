@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import json
 import math
 import os
 import random
@@ -17,15 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers import home
-from clpapers.archive.check import CrateError, check, opened
-from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published
+from clpapers.archive.check import CrateError
+from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published, published_folder
+from clpapers.archive.published import Run, runs_of
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason
 from clpapers.config import choice
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.config.settings import all_papers
+from clpapers.config.settings import all_papers, own_papers
 from clpapers.graph import jobs
 from clpapers.provenance import PACKAGE, as_published, escaped, read_record, record_path
 from clpapers.runs.cards import resolve_device
@@ -61,19 +61,18 @@ def verify(
     - hours: core-hours to spend, by prediction.
     - draw: the seed of the sample.
     - within: the largest difference between accuracies at the end, shares from 0 to 1, that counts as the same.
-    - of_each: whether to take one or two runs of each crate, one on each core at a time.
+    - of_each: whether to take one or two runs of each paper, or given crate, one on each core at a time.
 
     Raises `CrateError` where there is nothing to train or no run could be trained, `ConfigError` for wrong values.
     """
     if not hours > 0 or not 0 <= within < 1:
         raise ConfigError(f"verify: --hours {hours} --within {within}: give hours above 0, and within from 0 to 1")
     scale = settings["scale"]
-    own = published(scale)
-    crates = crates or sorted(own.parent.glob(own.name))
-    if not crates:
-        raise CrateError(f"{own}: no crate; name one, or publish what is finished")
+    groups = [[path] for path in crates] or [published(scale, paper) for paper in sorted(own_papers())]
+    if not any(groups):
+        raise CrateError(f"{published_folder(scale)}: no crate; name one, or publish what is finished")
     plan = Plan(scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
-    by_crate = [_runs(plan, path) for path in crates]
+    by_crate = [published_runs(plan, group) for group in groups]
     runs = {name: run for each in by_crate for name, run in each.items()}
     seeds: dict[str, dict[int, dict]] = {}  # by cell, all published results
     for name, run in runs.items():
@@ -89,10 +88,10 @@ def verify(
         sample = _runs_of_each(data, of_crates, remaining)
     tried, lacking, made = 0, Counter[str](), dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as folder:
-        scratch = _Scratch(plan, settings, Path(folder))
+        scratch = Scratch(plan, settings, Path(folder))
 
         def make(name: str) -> str:
-            return scratch.make(Path(name), stacking=runs[name].stacking)
+            return scratch.make(Path(name), stacking=stacked(runs[name].record))
 
         if of_each:
             took = f"{costs.duration(sum(sample.values()))} of one core"
@@ -152,34 +151,18 @@ def _runs_of_each(data: Data, crates: Iterable[Mapping[str, float]], budget: flo
     return chosen
 
 
-class Run(NamedTuple):
-    """A published result file: its bytes, its record, and whether its seeds were stacked where a machine may choose."""
+def published_runs(plan: Plan, crates: Iterable[Path]) -> dict[str, Run]:
+    """The result files of the plan's cells in crates, by the path where they are made."""
+    return {
+        as_published(name): run
+        for name, run in runs_of(crates)[0].items()
+        if (match := RUN.fullmatch(name)) and match["scale"] == plan.scale and match["hash"] in plan.cells
+    }
 
-    content: bytes
-    record: dict
-    stacking: bool
 
-
-def _runs(plan: Plan, path: Path) -> dict[str, Run]:
-    """A crate's result files of the plan's cells, by the path where they are made."""
-    faults, _ = check(path)
-    if faults:
-        file, reason = faults[0]
-        raise CrateError(f"{path}: {file}: {reason}; fetch or make it anew")
-    runs = {}
-    with opened(path) as (members, _):
-        for name in members:
-            match = RUN.fullmatch(name)
-            if match and match["scale"] == plan.scale and match["hash"] in plan.cells:
-                with members[name]() as stream, members[str(record_path(name))]() as record:
-                    content, recorded = stream.read(), json.load(record)
-                try:
-                    results(content)
-                except ValueError as error:
-                    raise CrateError(f"{path}: {name}: {error}; fetch or make it anew") from None
-                stacking = recorded.get("stacking") is not False  # older records lack it: no machine chose then
-                runs[as_published(name)] = Run(content, recorded, stacking)
-    return runs
+def stacked(record: Mapping) -> bool:
+    """Whether a run's seeds were stacked where a machine may choose."""
+    return record.get("stacking") is not False  # older records lack it: no machine chose then
 
 
 def _sample(plan: Plan, runs: Collection[str], draw: int) -> dict[str, float]:
@@ -248,7 +231,7 @@ def _compare_with_seeds(result: bytes, published: bytes, seeds: Collection[dict]
     return AS_SEEDS if inside else DIFFERS, f"two of {len(tested)} seeds may be {max(bounds.values()):.4f} apart"
 
 
-class _Scratch:
+class Scratch:
     """A folder in which the ordinary commands do jobs, with the project's data sets where it has them."""
 
     def __init__(self, plan: Plan, settings: dict, folder: Path):

@@ -238,12 +238,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("file", type=Path, metavar="FILE.py")
     sub.add_argument("--contracts", action="store_true", help="only check its contracts, without timing its steps")
     sub.set_defaults(does="try_out")  # `try` is Python's
-    sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
+    sub = command("publish", "pack the new runs of each paper into a crate, results/published/PAPER-DIGEST.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="the papers; all by default")
     sub.add_argument("--scale", default="paper")
     text = "methods from outside to publish too: their runs and their files"
     sub.add_argument("--methods", nargs="+", default=[], metavar="FILE.py", help=text)
     sub.add_argument("--replace", action="store_true", help="replace differing runs by runs of today's code")
+    text = "published result files to take out"
+    sub.add_argument("--without", nargs="+", type=Path, default=[], metavar="RUN.json", help=text)
     command("reproduction", "write docs/reproduction and README's tables from the published runs")
     sub = command("import", "import the runs of research objects, published ones or other machines'")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="written by `publish` or `export`")
@@ -270,7 +272,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "train the cheapest run of each crate and one more, one on each core at a time"
     sub.add_argument("--of-each", action="store_true", help=text)
-    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="a file for the outcomes")
+    text = "only the first N steps, of the first published file of each cell, whatever the hours"
+    sub.add_argument("--steps", type=int, metavar="N", help=text)
+    sub.add_argument("--each", action="store_true", help="with --steps: of all published files")
+    text = "a file for the outcomes; with --steps those that it has are kept"
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help=text)
+    sub.add_argument("--data-folder", metavar="DIR", help="your copies; config.yaml's folder by default")
     sub.add_argument("--scale", default="paper")
     sub = command("new", "write a commented file to start from, which runs unchanged")
     sub.add_argument("kind", choices=("method", "dataset", "paper"), help="the kind of file")

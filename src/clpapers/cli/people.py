@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from clpapers import provenance
@@ -341,7 +342,7 @@ def pack(options: argparse.Namespace) -> None:
 
 
 def publish(options: argparse.Namespace) -> None:
-    """Pack the finished runs of papers into their crates."""
+    """Publish the finished runs of papers."""
     from clpapers.audit.audit import fitting
     from clpapers.graph import own
     from clpapers.report.publish import publish
@@ -349,7 +350,8 @@ def publish(options: argparse.Namespace) -> None:
     plan = fitting(options.scale, own.take_in(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
-    print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
+    papers = options.names or own_papers()
+    print("\n".join(publish(plan, papers, replace=options.replace, without=options.without)))
 
 
 def reproduction(options: argparse.Namespace) -> None:
@@ -372,18 +374,37 @@ def import_runs(options: argparse.Namespace) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Train a sample of runs again; 1 where one differs."""
+    """Train a sample of runs again, or the first steps of runs; 1 where one differs."""
     from clpapers.builds.verify import DIFFERS, Outcome, verify
 
+    if options.steps is not None:
+        return _verify_steps(options)
     sample = options.hours, options.draw, options.within
     outcomes = []
-    for outcome in verify(_settings(options), options.crates, *sample, of_each=options.of_each):
+    for outcome in verify(_settings(options, "data_folder"), options.crates, *sample, of_each=options.of_each):
         print(outcome, flush=True)
         outcomes.append(outcome)
     if options.out:
         with provenance.write_atomically(options.out) as temporary, temporary.open("w", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([Outcome._fields, *outcomes])
     return int(any(outcome.verdict == DIFFERS for outcome in outcomes))
+
+
+def _verify_steps(options: argparse.Namespace) -> int:
+    from clpapers.archive import beginnings
+    from clpapers.builds.steps import verify_steps
+
+    known = beginnings.read(options.out) if options.out else []
+    settings, found = _settings(options, "data_folder"), {each.run: each for each in known}
+    for beginning in verify_steps(settings, options.crates, options.steps, known, each=options.each):
+        if beginning not in known:
+            print(beginning, flush=True)
+        found[beginning.run] = beginning
+        if options.out:
+            beginnings.write(options.out, found.values())
+    counts = Counter(each.verdict for each in found.values())
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
+    return int(beginnings.OTHERWISE in counts)
 
 
 def new(options: argparse.Namespace) -> None:

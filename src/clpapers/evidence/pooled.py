@@ -1,5 +1,7 @@
 """Pools the comparisons of a target: a line a metric, with an interval by seed."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
@@ -13,8 +15,10 @@ KEY = ["row", "column", "metric"]
 POOLED = (
     "The mean difference over the cells above, without guesses and exact numbers, and each comparison once, with its "
     "95 % interval by seed: cells share their streams, so that seeds are the sample. A cell of one run has the printed "
-    "spread; the paper’s own errors are taken as wide as they can be, all as one."
+    "spread; the paper’s own errors are taken as wide as they can be, all as one. ‘Shared’ is the part of the variance "
+    "between seeds that cells on the same streams have in common: as much of their differences is one draw."
 )
+FEWEST = 3  # seeds that two cells need in common
 
 
 def each_once(compared: pd.DataFrame) -> pd.DataFrame:
@@ -34,8 +38,9 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
     Both are taken as if all cells had one error: the widest that they can be.
 
     Returns columns `metric`, `of` (which curve, or empty), `cells`, `above`, `below` (the number of cells whose
-    difference is so), `seeds`, `difference`, `low`, `high` (95 %), `distance`, `decimals`. Fewer than two compared
-    cells make no line.
+    difference is so), `seeds`, `shared` (the mean correlation of two cells of a data set over seeds, NaN where too few
+    are in common), `difference`, `low`, `high` (95 %), `distance`, `decimals`. Fewer than two compared cells make no
+    line.
     """
     found = compared[compared["verdict"].isin(GRADES) & compared["kind"].isin([TRAINED, CALIBRATED])]
     found = each_once(found[found["difference"].notna()])
@@ -46,6 +51,7 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
     if "repetition" in data and data["seed"].nunique() == 1:  # one seed's repetitions are its runs
         data = data.assign(seed=data["repetition"])
     values = placed(target, data)
+    dataset = values.groupby(KEY)["dataset"].first()
     values = values.groupby([*KEY, "seed"], sort=False, as_index=False)["value"].mean()
     lines = []
     for (metric, of), cells in found.groupby(["metric", "of"], sort=False):
@@ -79,6 +85,7 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
                 "above": int((cells["difference"] > 0).sum()),
                 "below": int((cells["difference"] < 0).sum()),
                 "seeds": runs["seed"].nunique(),
+                "shared": _shared(runs, dataset),
                 "difference": estimate.effect,
                 "low": float(low),
                 "high": float(high),
@@ -87,6 +94,19 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
             }
         )
     return pd.DataFrame(lines)
+
+
+def _shared(runs: pd.DataFrame, dataset: pd.Series) -> float:
+    """The covariance of two cells of a data set over their common seeds, as a share of their variances' means."""
+    wide = runs.pivot(index=KEY, columns="seed", values="value")
+    together = apart = 0.0
+    for (one, first), (other, second) in itertools.combinations(wide.iterrows(), 2):
+        both = np.stack([first, second])
+        both = both[:, np.isfinite(both).all(axis=0)]
+        if dataset[one] == dataset[other] and both.shape[1] >= FEWEST:
+            (a, covariance), (_, b) = np.cov(both)
+            together, apart = together + covariance, apart + np.sqrt(a * b)
+    return together / apart if apart else np.nan
 
 
 def pooled_texts(target: dict, row: dict) -> dict[str, str]:
@@ -98,6 +118,7 @@ def pooled_texts(target: dict, row: dict) -> dict[str, str]:
         "above": str(row["above"]),
         "below": str(row["below"]),
         "seeds": str(row["seeds"]),
+        "shared": "–" if np.isnan(row["shared"]) else f"{100 * row['shared']:.0f} %".replace("-", "−"),
         "mean difference": signed(*difference, int(row["decimals"])),
         "within": rounded(row["distance"], int(row["decimals"]), up=True),
     }

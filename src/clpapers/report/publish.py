@@ -1,23 +1,33 @@
-"""Publish the finished runs of a scale: one research object a paper, which grows with each run trained.
+"""Publish the finished runs of a scale: each publication adds a research object a paper, and changes none.
 
-A paper's crate holds the results and records of all runs of its cells. It also holds the records of the streams, data
-sets and selections that they used; any clone makes these files themselves again. Runs of a method from outside are
-included on request, with the file of the method. `clpapers import` reads this layout. A cell that several papers use is
-in the crate of each, so that every crate is complete.
+It holds the results and records of the runs of the paper's cells that no earlier one holds. It also holds the records
+of the streams, data sets and selections that they used; any clone makes these files itself again. It lists the runs
+that it takes out of earlier ones. Runs of a method from outside are included on request, with the file of the method.
+`clpapers import` reads this layout. A cell that several papers use is in crates of each.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 
 from rocrate.rocrate import ROCrate
 
 from clpapers import provenance
-from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, opened
-from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times
-from clpapers.archive.imported import RUN, folder_of, imported, published, records_apart, source_of
+from clpapers.archive.check import CrateError, manifest_of
+from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times, with_digest
+from clpapers.archive.imported import (
+    RUN,
+    TAKEN_OUT,
+    folder_of,
+    imported,
+    published,
+    published_folder,
+    records_apart,
+    source_of,
+)
+from clpapers.archive.published import Run, runs_of
 from clpapers.audit.audit import unfit
 from clpapers.budget.priority import relevant
 from clpapers.config.paths import block_seeds
@@ -28,17 +38,17 @@ from clpapers.runs.form import results
 PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
 PROJECT_FILES = ("CITATION.cff", "LICENSE")
 Contents = dict[str, bytes]  # by path
-Seeds = dict[str, dict[int, str]]  # a run's folder → seed → the file that holds it
 
 
-def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str]:
-    """Add the finished runs of papers to their crates (`published`).
+def publish(plan: Plan, papers: list[str], *, replace: bool = False, without: Collection[Path] = ()) -> list[str]:
+    """Publish the finished runs of papers that are not published yet, in a new crate of each paper.
 
     plan: of all papers. replace: whether runs of today's code replace published runs of the same seeds with other
-    results. By default the published runs stay, and a line says so.
+    results. By default the published runs stay, and a line says so. without: published result files to take out.
 
     Only runs that pass the audit, trained by a committed state of the code, are added. Returns lines to print. Raises
-    `CrateError` where the working tree has edits or is under no git, and for an existing crate that is damaged.
+    `CrateError` where the working tree has edits or is under no git, for an existing crate that is damaged, and for a
+    file to take out that is not published.
     """
     state = provenance.git_state()
     if state["commit"] is None or state["dirty"]:
@@ -49,60 +59,117 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
     for part in PROJECT_FILES:
         if not Path(part).is_file():
             raise CrateError(f"{part}: no such file; run `clpapers publish` in the project's folder")
+    publications = [_Publication(plan, paper) for paper in papers]
+    for path in without:
+        name = str(folder_of(plan.scale) / Path(*path.parts[3:]))
+        of_it = [each for each in publications if name in each.there]
+        if not of_it:
+            raise CrateError(f"publish: --without {path}: not published by {', '.join(papers)}; name a published run")
+        for each in of_it:
+            each.take_out(name)
     lines = []
-    for paper in papers:
-        cells = relevant(plan, [target for target in plan.targets.values() if target.paper == paper])
-        out = published(plan.scale, paper)
-        contents = _contents(out)
-        seeds = _seeds(contents)
-        before = sum(map(len, seeds.values()))
-        local = {path: cell for cell in cells.values() for path in sorted(cell.folder.glob("seed*.json"))}
+    for each in publications:
+        cells = relevant(plan, [target for target in plan.targets.values() if target.paper == each.paper])
+        local = [path for cell in cells.values() for path in sorted(cell.folder.glob("seed*.json"))]
         fit, notes = _fit(plan, [path for path in local if not path.name.endswith(".record.json")])
         imported_runs = [path for key, files in imported(plan.scale).items() if key in cells for path in files]
         edited = {path for path in imported_runs if read_record(path)["git"]["dirty"]}
         notes += [f"{path}: left out: trained by a working tree with edits" for path in sorted(edited)]
         fit += [path for path in imported_runs if path not in edited]
         for path in fit:
-            notes += _add(contents, seeds, path, out, replace=replace)
-        lines += notes
-        if not contents:
-            lines.append(f"{out}: nothing to publish; no run of {paper} is finished at scale {plan.scale}")
-            continue
-        lines.append(_write(plan, paper, contents, out, seeds, before))
+            notes += each.add(path, replace=replace)
+        lines += [*notes, each.write()]
     return lines
 
 
-def _contents(out: Path) -> Contents:
-    """The runs and records in an existing crate; `CrateError` where it has changed since it was published."""
-    if not out.is_file():
-        return {}
-    faults, _ = check(out)
-    if faults:
-        file, reason = faults[0]
-        raise CrateError(f"{out}: {file}: {reason}; take it from git again, then publish")
-    with opened(out) as (members, _):
-        names = [name for name in members if name not in (MANIFEST, METADATA, *PROJECT_FILES)]
-        contents = {name: _read(members[name]) for name in names}
-    for name in filter(RUN.fullmatch, contents):
-        try:
-            results(contents[name])
-        except ValueError as error:
-            raise CrateError(f"{out}: {name}: {error}; take it from git again, then publish") from None
-    return contents
+class _Publication:
+    """A paper's next crate.
 
+    there: the runs published before; new: those that it adds; out: those that it takes out, all by path in crates.
+    seeds: of the first two, by a run's folder and seed, the path of the result. gone: records of runs that earlier
+    crates take out. others: records that new runs descend from, and methods from outside.
+    """
 
-def _read(member: Callable) -> bytes:
-    with member() as stream:
-        return stream.read()
+    def __init__(self, plan: Plan, paper: str) -> None:
+        self.plan, self.paper = plan, paper
+        self.there, self.gone = runs_of(published(plan.scale, paper))
+        self.new: dict[str, Run] = {}
+        self.out: dict[str, Run] = {}
+        self.others: Contents = {}
+        self.seeds: dict[str, dict[int, str]] = {}
+        for name in self.there:
+            self._count(name)
 
+    def _count(self, name: str) -> None:
+        path = Path(name)
+        self.seeds.setdefault(str(path.parent), {}).update(dict.fromkeys(block_seeds(path.stem), name))
 
-def _seeds(contents: Contents) -> Seeds:
-    """The seeds in a crate's contents."""
-    seeds: Seeds = {}
-    for name in sorted(contents):
-        if RUN.fullmatch(name):
-            seeds.setdefault(str(Path(name).parent), {}).update(dict.fromkeys(block_seeds(Path(name).stem), name))
-    return seeds
+    def take_out(self, name: str) -> None:
+        """Take a run out, of this crate or of earlier ones."""
+        if self.new.pop(name, None) is None:
+            self.out[name] = self.there.pop(name)
+        seeds = self.seeds[str(Path(name).parent)]
+        for seed in [seed for seed, file in seeds.items() if file == name]:
+            del seeds[seed]
+
+    def add(self, path: Path, *, replace: bool) -> list[str]:
+        """Add a run with its record and its inputs' records if it has a new seed; returns notes."""
+        name = str(folder_of(self.plan.scale) / Path(*path.parts[3:]))
+        run = Run(path.read_bytes(), record_path(path).read_bytes())
+        if (str(record_path(name)), run.digest) in self.gone or self.out.get(name) == run:
+            fault = f"{path}: left out: it was taken out; delete it and train it anew"
+            return [] if provenance.is_imported(path) else [fault]
+        if provenance.is_imported(path) and source_of(path, hashlib.sha256(run.content).hexdigest()) is None:
+            fault = f"not as it was imported; delete {folder_of(self.plan.scale)} and import its crates anew"
+            return [f"{path}: left out: {fault}"]
+        seeds, present = self.seeds.get(str(Path(name).parent), {}), self.there | self.new
+        _, entries = results(run.content)
+        same = {
+            seed: results(present[seeds[seed]].content)[1][seed] == entry
+            for seed, entry in entries.items()
+            if seed in seeds
+        }
+        notes = []
+        if not all(same.values()):
+            numbers = ", ".join(str(seed) for seed, equal in same.items() if not equal)
+            outcome = "this one takes its place" if replace else "the published one stays (--replace takes this one)"
+            notes = [f"{path}: seed {numbers} differs from the published one; {outcome}"]
+            if not replace or provenance.is_imported(path):
+                return notes
+            for file in {seeds[seed] for seed in same}:
+                self.take_out(file)
+        elif same.keys() == entries.keys() or name in present:
+            return []
+        self.new[name] = run
+        self._count(name)
+        self.others |= _records_of_ancestors(self.plan.scale, path)
+        return notes
+
+    def write(self) -> str:
+        """Write the crate, if it adds or takes out any run; returns a line that counts the paper's runs."""
+        scale = self.plan.scale
+        new = sum(len(block_seeds(Path(name).stem)) for name in self.new)
+        all_runs = f"{sum(map(len, self.seeds.values()))} runs of {sum(map(bool, self.seeds.values()))} cells"
+        if not self.new and not self.out:
+            return f"{self.paper}: nothing to publish: {all_runs} are, and no other is finished at scale {scale}"
+        runs: Contents = {}
+        for name, run in self.new.items():
+            runs |= {name: run.content, str(record_path(name)): run.recorded}
+        contents: dict[str, Path | bytes] = {name: Path(name) for name in PROJECT_FILES}
+        if self.out:
+            listing = manifest_of({str(record_path(name)): run.digest for name, run in self.out.items()})
+            contents[TAKEN_OUT] = listing.encode()
+        contents |= dict(sorted(_reachable(scale, self.others | runs).items()))
+        crate = crate_of(contents)
+        _describe_runs(crate, self.plan, self.paper, runs)
+        records = [run.record for run in (*self.new.values(), *self.out.values())]
+        crate.datePublished = max(times(record)[1] for record in records)  # same runs, same crate
+        out = published_folder(scale) / f"{self.paper}.zip"
+        fingerprint = pack(crate, contents, out, "publish what is not damaged", named=True)
+        out = with_digest(out, fingerprint)
+        counts = f"{new} new runs" + (f", {len(self.out)} files of runs taken out" if self.out else "")
+        size = f"{out.stat().st_size / 1e6:.2f} MB"
+        return f"{out}: {counts}, {size}, manifest SHA-256 {fingerprint}; {self.paper} has {all_runs}"
 
 
 def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
@@ -124,39 +191,6 @@ def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
     ]
 
 
-def _add(contents: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) -> list[str]:
-    """Add a run's file, its record and its inputs' records to a crate's contents, if it has a new seed; notes."""
-    scale = path.parts[1]
-    name = str(folder_of(scale) / Path(*path.parts[3:]))
-    content, record = path.read_bytes(), record_path(path)
-    if provenance.is_imported(path) and source_of(path, hashlib.sha256(content).hexdigest()) is None:
-        return [f"{path}: left out: not as it was imported; delete {folder_of(scale)} and import its crates anew"]
-    published_seeds = seeds.setdefault(str(Path(name).parent), {})
-    _, new = results(content)
-    same = {
-        seed: results(contents[published_seeds[seed]])[1][seed] == entry
-        for seed, entry in new.items()
-        if seed in published_seeds
-    }
-    notes = []
-    if not all(same.values()):
-        numbers = ", ".join(str(seed) for seed, equal in same.items() if not equal)
-        outcome = "this one takes its place" if replace else "the published one stays (--replace takes this one)"
-        notes = [f"{path}: seed {numbers} differs from {out.name}'s; {outcome}"]
-        if not replace or provenance.is_imported(path):
-            return notes
-        for file in {published_seeds[seed] for seed in same}:
-            del contents[file], contents[str(record_path(file))]
-        for seed in [seed for seed, file in published_seeds.items() if file not in contents]:
-            del published_seeds[seed]
-    elif same.keys() == new.keys() or name in contents:
-        return []
-    published_seeds |= dict.fromkeys(new, name)
-    contents |= {name: content, str(record_path(name)): record.read_bytes()}
-    contents |= _records_of_ancestors(scale, path)
-    return notes
-
-
 def _records_of_ancestors(scale: str, path: Path) -> Contents:
     """The records of all files that a run descends from, each under its path in `imported/records`."""
     if provenance.is_imported(path):
@@ -175,18 +209,6 @@ def _records_of_ancestors(scale: str, path: Path) -> Contents:
                 contents[name] = text
                 queue.append(json.loads(text))
     return contents
-
-
-def _write(plan: Plan, paper: str, runs: Contents, out: Path, seeds: Seeds, before: int) -> str:
-    """Write a paper's crate; returns a line that counts its runs."""
-    contents: dict[str, Path | bytes] = {name: Path(name) for name in PROJECT_FILES}
-    contents |= dict(sorted(_reachable(plan.scale, runs).items()))
-    crate = crate_of(contents)
-    _describe_runs(crate, plan, paper, runs)
-    fingerprint = pack(crate, contents, out, "publish what is not damaged")
-    count, size = sum(map(len, seeds.values())), f"{out.stat().st_size / 1e6:.2f} MB"
-    counts = f"{count} runs of {sum(map(bool, seeds.values()))} cells, {count - before} of them new"
-    return f"{out}: {counts}, {size}, manifest SHA-256 {fingerprint}"
 
 
 def _reachable(scale: str, contents: Contents) -> Contents:
@@ -222,9 +244,9 @@ def _describe_runs(crate: ROCrate, plan: Plan, paper: str, runs: Contents) -> No
         actions.append(crate.add_jsonld(entity).id)
     add_profiles(crate, {PROFILE: PROFILES[PROFILE]})
     root = crate.root_dataset
-    root["mentions"] = links(actions)
+    if actions:
+        root["mentions"] = links(actions)
     root["name"] = f"clpapers: runs of {paper}, scale {plan.scale}"
     root["description"] = (
         f"Finished runs of {plan.titles[paper]}, by `clpapers publish`; `clpapers import` takes them in."
     )
-    crate.datePublished = max(times(record)[1] for record in records.values())  # same runs, same crate

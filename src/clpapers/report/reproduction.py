@@ -23,6 +23,8 @@ import numpy as np
 import pandas as pd
 
 from clpapers import results
+from clpapers.archive import beginnings
+from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning
 from clpapers.archive.check import MANIFEST, opened
 from clpapers.archive.imported import PUBLISHED, import_published, imported, published
 from clpapers.budget import card_costs, costs, priority
@@ -40,7 +42,7 @@ from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 from clpapers.graph import jobs, own
 from clpapers.graph.pages import claims_file, targets_of
-from clpapers.provenance import read_record, write_bytes, write_text
+from clpapers.provenance import as_published, read_record, write_bytes, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
 from clpapers.report.findings import fill
@@ -62,6 +64,11 @@ OUTSIDE = (Path("examples/stacked/der_pp.py"), Path("examples/stacked/finetune.p
 COMPARED = ("ER", "ACE")  # rows that `OWN` compares the first of them with
 SHOWN = "desiderata/figure2"  # and this figure
 SECONDS = (0.01, 20_000)  # a run, the ends of the figure of costs
+BEGINNINGS = (SAME, ROUNDING, OTHERWISE, UNTRIED)
+BEGUN = (
+    "Of a published file of each cell the first steps were taken again (`clpapers verify --steps`): they give the same "
+    "digits, or part as far as a change of the weights by 10⁻⁷ grows, or begin otherwise."
+)
 NEAR = 0.25  # the largest relative error of a near prediction
 
 
@@ -77,9 +84,8 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
             Path(part).symlink_to(root / part)
-        crates = published(SCALE).parent
-        crates.parent.mkdir(parents=True)
-        crates.symlink_to(root / crates)
+        PUBLISHED.parent.mkdir(parents=True)
+        PUBLISHED.symlink_to(root / PUBLISHED)
         made = _Reproduction(run)
         files = {FOLDER / f"{paper}.md": made.paper_page(paper) for paper in made.plan.titles}
         files |= {file: made.findings(paper, file, before[file]) for paper, file in findings.items()}
@@ -115,11 +121,9 @@ def filled(file: Path, text: str, blocks: dict[str, str]) -> str:
     return text
 
 
-def fingerprint(paper: str) -> str:
-    """The SHA-256 of the manifest of a paper's crate, which names its whole content; empty where there is no crate."""
-    if not published(SCALE, paper).is_file():
-        return ""
-    with opened(published(SCALE, paper)) as (members, _), members[MANIFEST]() as stream:
+def fingerprint(crate: Path) -> str:
+    """The SHA-256 of the manifest of a crate, which names its whole content."""
+    with opened(crate) as (members, _), members[MANIFEST]() as stream:
         return hashlib.sha256(stream.read()).hexdigest()
 
 
@@ -134,7 +138,7 @@ class _Reproduction:
         absent = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.runs, {}, absent)
         self.plan = whole.using(chosen)
-        self.crates = {paper: fingerprint(paper) for paper in whole.titles}
+        self.crates = {paper: published(SCALE, paper) for paper in whole.titles}
         with _told(chosen):
             for paper in (paper for paper in whole.titles if self.crates[paper]):
                 self._measure(paper)
@@ -199,16 +203,16 @@ class _Reproduction:
 
     def paper_page(self, paper: str) -> str:
         """docs/reproduction/<paper>.md."""
-        crate = published(SCALE, paper)
         lines = [f"# `{paper}`: what its published runs reproduce", "", f"{self.plan.titles[paper]}.", ""]
         findings = f"What follows from it, and what was tried, is in [findings](../findings/{paper}.md)."
         if not self.crates[paper]:
-            lines += [f"No run of it is published yet: there is no `{crate}`. {findings}", "", WRITTEN]
+            lines += [f"No run of it is published yet: `{PUBLISHED}` has no crate of it. {findings}", "", WRITTEN]
             return "\n".join(lines) + "\n"
         if len(self.all_compared([paper])):
             image = os.path.relpath(FOREST.format(paper=paper), FOLDER)
             lines += [f"![Differences, reproduced minus reported, with 95 % intervals, by table]({image})", ""]
-        lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {findings}", "", WRITTEN, ""]
+        crates = "; ".join(f"`{each}`, manifest SHA-256 `{fingerprint(each)}`" for each in self.crates[paper])
+        lines += [f"From {crates}. {findings}", "", WRITTEN, ""]
         heads, *rows = _without(("paper", "imported"), table([self.covered[paper]]))
         lines += [*markdown_table(heads, rows), ""]
         if len(self.all_compared([paper])):
@@ -238,6 +242,8 @@ class _Reproduction:
         cells = {cell.hash: cell for target in self.targets(paper) for _, cell in target.cells}
         runs: Counter = Counter()
         hours: Counter = Counter()
+        began: dict[tuple, Counter[str]] = {}
+        by_run = {each.run: each for each in beginnings.read(beginnings.FILE)}
         for path in {path for cell in cells.values() for path in self.plan.results(cell)}:
             record = read_record(path)
             hardware = record["hardware"]
@@ -245,8 +251,27 @@ class _Reproduction:
             key = record["git"]["commit"][:10], machine, hardware["device"], record["packages"]["torch"]
             runs[key] += len(record["seeds"])
             hours[key] += record["cpu_seconds"] / 3600
-        rows = [[f"`{key[0]}`", *key[1:], f"{runs[key]:,}", f"{hours[key]:,.2f}"] for key in sorted(runs)]
-        return markdown_table(["commit", "machine", "device", "torch", "runs", "core-hours"], rows)
+            if (found := by_run.get(as_published(path))) is not None:
+                began.setdefault(key, Counter())[found.verdict] += 1
+        rows = []
+        for key in sorted(runs):
+            of_key = began.get(key, Counter())
+            tried = (f"{of_key[verdict]} {verdict}" for verdict in BEGINNINGS if of_key[verdict])
+            rows.append([f"`{key[0]}`", *key[1:], f"{runs[key]:,}", f"{hours[key]:,.2f}", "; ".join(tried) or "–"])
+        heads = ["commit", "machine", "device", "torch", "runs", "core-hours", "first steps by today’s code"]
+        return [*markdown_table(heads, rows), "", *self._begun(by_run.values(), paper)]
+
+    def _begun(self, found: Iterable[Beginning], paper: str) -> list[str]:
+        """The note on the first steps of a paper's runs."""
+        cells = {str(cell.folder) for target in self.targets(paper) for _, cell in target.cells}
+        own = [each for each in found if str(Path(each.run).parent) in cells and each.verdict != UNTRIED]
+        if not own:
+            return []
+        days, commits = (sorted({getattr(each, key) for each in own}) for key in ("date", "commit"))
+        by = ", ".join(f"`{commit[:10]}`" for commit in commits)
+        others = [f"`{Path(each.run).parent.name}/{Path(each.run).stem}`" for each in own if each.verdict == OTHERWISE]
+        which = f" Otherwise begins {', '.join(others)}." if others else ""
+        return [f"{BEGUN} Tried by {by}, {' to '.join(dict.fromkeys((days[0], days[-1])))}.{which}"]
 
     def _section(self, target: Target) -> Iterator[str]:
         """The compared numbers of a target."""

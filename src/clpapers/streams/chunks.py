@@ -17,10 +17,13 @@ ORDERED = ("split_ordered", "dominant_ordered")
 def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
     """π, a seed's random permutation of the classes, the same for every order and oracle: int64 [classes].
 
-    For an order of `ORDERED` it is the identity.
+    For an order of `ORDERED` it is the identity. For a `split_range` with `random_state` NumPy's RandomState of that
+    number plus the seed draws it first of all (`agem`, its authors' code).
     """
     if order["name"] in ORDERED:
         return np.arange(classes)
+    if order["name"] == "split_range" and "random_state" in order:
+        return np.random.RandomState(order["random_state"] + seed).permutation(classes)
     return generator(seed, "split classes").permutation(classes)
 
 

@@ -120,8 +120,9 @@ def make(
 
     Only `permuted_pixels` needs `pixels`, H·W·C of an image. With `unpermuted_first` its first task keeps images as
     they are. With `once` each item comes in one task alone (`rules`, section 3.1). With `random_state` NumPy's
-    RandomState of that number plus the seed draws the permutations (`agem`, its authors' code). Only `instances` needs
-    `recorded`, the instance that each item shows and its frame number, int64 [N] each.
+    RandomState of that number plus the seed draws the permutations, and on `split_range` the tasks' classes (`agem`,
+    its authors' code). Only `instances` needs `recorded`, the instance that each item shows and its frame number, int64
+    [N] each.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and for
     missing `pixels` or `recorded`.
@@ -135,6 +136,8 @@ def make(
     arrange, _ = ORDERS[name]
     if "once" in optional:
         arrange = partial(arrange, once=True)
+    if name == "split_range" and "random_state" in optional:
+        arrange = partial(arrange, random_state=optional["random_state"])
     transforms = NO_TRANSFORMS
     if name == "permuted_pixels":
         transforms = _pixel_permutations(values[0], pixels, seed, optional.get("random_state"))
@@ -182,9 +185,14 @@ def _split(labels: np.ndarray, classes: int, seed: int, tasks: int, name: str = 
     return _in_chunks(name, chunk, tasks, classes, seed)
 
 
-def _split_range(labels: np.ndarray, classes: int, seed: int, first: int, last: int, tasks: int) -> Parts:
-    """As split, with the classes `first` to `last` only: tasks for selection, and the others (`agem`, section 2)."""
-    order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
+def _split_range(
+    labels: np.ndarray, classes: int, seed: int, first: int, last: int, tasks: int, **drawn_by: int
+) -> Parts:
+    """As split, with the classes `first` to `last` only: tasks for selection, and the others (`agem`, section 2).
+
+    drawn_by: `random_state`, if the order has it.
+    """
+    order = {"name": "split_range", "first": first, "last": last, "tasks": tasks, **drawn_by}
     chunk = _chunk(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
     indices, times, parameters, boundaries = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
@@ -351,6 +359,7 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "offline": (_offline, {"items": _count}),
 }
 OPTIONAL = {
-    **dict.fromkeys(("split", "split_ordered", "split_range", "split_overlapping"), ("epochs", "cycles")),
+    **dict.fromkeys(("split", "split_ordered", "split_overlapping"), ("epochs", "cycles")),
+    "split_range": ("epochs", "cycles", "random_state"),
     "permuted_pixels": ("epochs", "cycles", *FLAGS, "random_state"),
 }

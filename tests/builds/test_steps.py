@@ -1,0 +1,112 @@
+"""The first steps of published runs are taken again: the same digits, others by rounding, or another run."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from trained import PUBLISHED, edit, runs
+
+from clpapers import cli
+from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write
+from clpapers.builds.steps import by_losses
+from clpapers.config.plan import Plan
+from clpapers.report.publish import publish
+
+OUT = Path("steps.csv")
+
+
+def verify(*arguments):
+    return cli.main(["verify", "--scale", "mini", "--steps", "2", "--out", str(OUT), *arguments])
+
+
+def verdicts():
+    return {Path(each.run): each.verdict for each in read(OUT)}
+
+
+def published(change=None):
+    """Publish the runs, with a change of the first one's losses; returns its path and the other cell's first."""
+    first, other = (path for path in runs() if path.stem == "seed0")
+    if change:
+        edit(first, lambda content: change(content["seeds"][0]["online"]["loss"]))
+    publish(Plan("mini", ["mini"]), ["mini"])
+    return first, other
+
+
+def test_a_run_of_each_cell_begins_with_the_same_digits(small_project, capsys):
+    first, other = published()
+    assert verify() == 0
+    assert verdicts() == {first: SAME, other: SAME}
+    assert [each.steps for each in read(OUT)] == [2, 2]
+    assert verify("--each") == 0
+    assert verdicts() == dict.fromkeys(runs(), SAME)
+
+
+def test_what_begins_otherwise_is_told_by_its_step_and_fails(small_project, capsys):
+    def other(losses):
+        losses[1] += 0.1
+
+    first, second = published(other)
+    assert verify() == 1
+    assert verdicts() == {first: OTHERWISE, second: SAME}
+    (line,) = (each for each in read(OUT) if each.run == str(first))
+    assert line.why.startswith("by 0.1 at step 2, ")
+
+
+def test_a_last_digit_is_rounding(small_project, capsys):
+    def rounded(losses):
+        losses[1] = float(f"{losses[1] + 1e-5:.6g}")
+
+    first, second = published(rounded)
+    assert verify() == 0
+    assert verdicts() == {first: ROUNDING, second: SAME}
+
+
+def test_outcomes_are_kept_and_what_was_not_tried_is_tried_again(small_project, capsys):
+    first, second = published()
+    kept = Beginning(str(first), OTHERWISE, 1, "by hand", 0.5, "2026-01-01", "0" * 40, "none")
+    waits = kept._replace(run=str(second), verdict=UNTRIED)
+    write(OUT, [kept, waits])
+    assert verify() == 1
+    assert kept in read(OUT)
+    assert verdicts() == {first: OTHERWISE, second: SAME}
+
+
+def test_bad_words_are_refused_before_any_step(small_project, capsys):
+    published()
+    assert cli.main(["verify", "--scale", "mini", "--steps", "0"]) == 2
+    assert "--steps 0" in capsys.readouterr().err
+    OUT.write_text("a,b\n1,2\n")
+    assert verify() == 2
+    assert str(OUT) in capsys.readouterr().err
+    assert PUBLISHED.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "nudged", "verdict"),
+    [
+        ([2.00002, 1.5, 1.0], [2.0, 1.5, 1.0], ROUNDING),  # two units of the sixth digit
+        ([2.00003, 1.5, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
+        ([2.0, 1.5009, 1.0], [2.0, 1.5001, 1.0], ROUNDING),  # ten times a distance of 0.0001
+        ([2.0, 1.5011, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),
+        ([2.0, 1.5, 1.0009], [2.0, 1.5001, 1.0], ROUNDING),  # which has been reached before
+        ([2.0009, 1.5, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),  # but not by then
+        ([2.0, None, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
+    ],
+)
+def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(theirs, nudged, verdict):
+    ours = [2.0, 1.5, 1.0]
+    found, count, _ = by_losses({3: ours}, {3: theirs}, {3: nudged})
+    assert (found, count) == (verdict, 3)
+
+
+def test_a_number_that_both_lack_ends_the_comparison():
+    assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, {0: [1.0, None, 5.0]})[0] == ROUNDING
+
+
+def test_a_file_of_outcomes_is_read_as_it_was_written(tmp_path):
+    each = Beginning("results/a.json", ROUNDING, 20, 'by "1", at', 1.25, "2026-01-01", "abc", "a, b")
+    write(tmp_path / "a.csv", [each])
+    assert read(tmp_path / "a.csv") == [each]
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [row["run"] for row in csv.DictReader(file)] == ["results/a.json"]
+    assert read(tmp_path / "none.csv") == []
