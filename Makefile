@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Images of containers set it, and each of the processes of a build or of the tests would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all env test quick check targets names reproduction rulegraph rooms lock clean
+.PHONY: all env test quick walk check targets names reproduction rulegraph rooms lock clean
 .DELETE_ON_ERROR:
 
 all: env $(PROOF)
@@ -24,7 +24,11 @@ test: $(VENV)/.installed
 
 # Unit tests: without those that train for long or run Snakemake.
 quick: $(VENV)/.installed
-	pytest -n auto --dist worksteal -m 'not slow and not workflow'
+	pytest -n auto --dist worksteal -m 'not slow and not workflow and not walk'
+
+# What a person does, in order, on a default build: of a clone, or the one in the folder CLPAPERS_BUILT.
+walk: $(VENV)/.installed
+	pytest -n 2 --dist loadfile -m walk tests/walk
 
 check: $(VENV)/.installed
 	ruff check .

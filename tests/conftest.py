@@ -1,4 +1,4 @@
-"""What holds for all tests: none fails for being slow; slow ones and those of the workflow carry their marks."""
+"""What holds for all tests: none fails for being slow; slow ones, the workflow's and the walk's carry their marks."""
 
 import os
 import signal
@@ -69,8 +69,8 @@ def pytest_configure():
 def pytest_collection_modifyitems(items):
     for item in items:
         name = item.path.relative_to(TESTS).as_posix()
-        if name.startswith("workflow/"):
-            item.add_marker(pytest.mark.workflow)
+        if name.startswith(("workflow/", "walk/")):
+            item.add_marker(name.partition("/")[0])
         elif name in SLOW:
             item.add_marker(pytest.mark.slow)
 

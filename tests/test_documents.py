@@ -135,3 +135,14 @@ def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plan
     lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")][:3] for line in lines if line.startswith("| ")]
     assert sorted(row for row in rows if "/" in row[0]) == sorted(expected)
+
+
+def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
+    lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
+    hours = {cells[1].strip(): cells[4].split()[0] for line in lines if len(cells := line.split("|")) > 4}
+    for page, told, name in (
+        ("README.md", r"Table 1 of `stf` alone takes (\S+) core-hours", "stf/table1"),
+        ("docs/costs.md", r"predicts (\S+) core-hours for the whole paper scale", "all, shared runs once"),
+    ):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert [number.replace(",", "") for number in re.findall(told, text)] == [hours[name]], page

@@ -8,6 +8,7 @@ PyTorch before 2.12 drew a truncated normal otherwise, and the card's runs with 
 """
 
 import json
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -48,6 +49,8 @@ for path, seeds in (each for files in imported("paper").values() for each in fil
                 print(f"{here}: {difference:+.2f}")
 for learner, each in differences.items():
     print(f"{learner}, {len(each)} pairs: {np.mean(each):+.2f}")
+if not (differences or unlike):
+    sys.exit("results/paper/runs: none of these runs was trained here; train some, as this file's first lines say")
 print(f"no pair, since they began with other weights: {unlike}")
 if every := [each for of_learner in differences.values() for each in of_learner]:
     half = stats.sem(every) * stats.t.ppf(0.975, len(every) - 1)
