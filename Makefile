@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Images of containers set it, and each of the processes of a build or of the tests would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all env test quick walk check targets names reproduction rulegraph rooms lock clean
+.PHONY: all env test quick walk check targets names reproduction site rulegraph rooms lock clean
 .DELETE_ON_ERROR:
 
 all: env $(PROOF)
@@ -48,6 +48,10 @@ names: $(VENV)/.installed
 # docs/reproduction and what other pages show of published runs, from results/published.
 reproduction: $(VENV)/.installed
 	clpapers reproduction
+
+# The same, and from it the site of the published runs, in site/.
+site: $(VENV)/.installed
+	clpapers reproduction --site site
 
 # docs/rulegraph.svg, the picture of the rules.
 rulegraph: $(VENV)/.installed

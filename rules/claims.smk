@@ -6,12 +6,7 @@ rule claims:
         csv=update("results/{scale}/targets/{paper}/claims.csv"),
         md=update("results/{scale}/targets/{paper}/claims.md"),
         tex=update("results/{scale}/targets/{paper}/claims.tex"),
-        html=report(
-            update("results/{scale}/targets/{paper}/claims.html"),
-            caption="../workflow/report/claims.rst",
-            category="{paper}",
-            labels={"target": "claims", "scale": "{scale}"},
-        ),
+        html=update("results/{scale}/targets/{paper}/claims.html"),
         record="results/{scale}/targets/{paper}/claims.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/claims.log",
@@ -35,12 +30,7 @@ rule scorecard:
         csv=update("results/{scale}/targets/scorecard.csv"),
         md=update("results/{scale}/targets/scorecard.md"),
         tex=update("results/{scale}/targets/scorecard.tex"),
-        html=report(
-            update("results/{scale}/targets/scorecard.html"),
-            caption="../workflow/report/claims.rst",
-            category="all papers",
-            labels={"target": "scorecard", "scale": "{scale}"},
-        ),
+        html=update("results/{scale}/targets/scorecard.html"),
         record="results/{scale}/targets/scorecard.record.json",
     log:
         "results/{scale}/logs/targets/scorecard.log",

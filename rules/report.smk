@@ -5,11 +5,12 @@ rule report:
 
 
 rule site:
-    """Make the report: a folder of static pages on all that the configured papers' targets came out as."""
+    """Build the site: pages on all that the configured papers' targets came out as, findings, guides and reference."""
     input:
         inputs_of("site"),
     output:
         index=update("results/{scale}/report/index.html"),
+        manifest=update("results/{scale}/report/manifest-sha256.txt"),
         record="results/{scale}/report/index.record.json",
     log:
         "results/{scale}/logs/report/report.log",

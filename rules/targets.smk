@@ -6,12 +6,7 @@ rule table:
         csv=update("results/{scale}/targets/{paper}/{target}.csv"),
         md=update("results/{scale}/targets/{paper}/{target}.md"),
         tex=update("results/{scale}/targets/{paper}/{target}.tex"),
-        html=report(
-            update("results/{scale}/targets/{paper}/{target}.html"),
-            caption="../workflow/report/target.rst",
-            category="{paper}",
-            labels={"target": "{target}", "scale": "{scale}"},
-        ),
+        html=update("results/{scale}/targets/{paper}/{target}.html"),
         record="results/{scale}/targets/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.table.log",
@@ -33,12 +28,7 @@ rule figure:
         inputs_of("figure"),
     output:
         pdf=update("results/{scale}/targets/{paper}/{target}.pdf"),
-        svg=report(
-            update("results/{scale}/targets/{paper}/{target}.svg"),
-            caption="../workflow/report/target.rst",
-            category="{paper}",
-            labels={"target": "{target}", "scale": "{scale}"},
-        ),
+        svg=update("results/{scale}/targets/{paper}/{target}.svg"),
         png=update("results/{scale}/targets/{paper}/{target}.png"),
         caption=update("results/{scale}/targets/{paper}/{target}.caption.md"),
         tex=update("results/{scale}/targets/{paper}/{target}.caption.tex"),

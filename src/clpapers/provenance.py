@@ -23,6 +23,7 @@ from clpapers.cache import Cache
 from clpapers.home import PACKAGE, place
 
 UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "task.py")  # excluded from code digests
+MANIFEST = "manifest-sha256.txt"  # of a crate or a site: a line a file, as sha256sum has it
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (

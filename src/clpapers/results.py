@@ -23,7 +23,7 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.evidence.comparison import read_reported
+from clpapers.evidence.comparison import read_compared, read_reported
 from clpapers.home import at_home, place
 from clpapers.metrics.learning import CHANCE_PREFIX
 
@@ -77,11 +77,7 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     file = next((path for path in target.outputs if path.name.endswith(".reported.csv")), None)
     if file is None:
         raise ConfigError(f"{name}: the paper prints no number there; metrics({name!r}) has what was measured")
-    frame = pd.read_csv(_built(file, target), keep_default_na=False, dtype={"runs": str})
-    floats = ("reported", "authors", "reproduced", "difference", "distance", "margin", "basis")
-    numbers = [key for key in frame if key.startswith(floats) and "note" not in key]
-    frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
-    return _with_units(frame)
+    return _with_units(read_compared(_built(file, target)))
 
 
 @at_home

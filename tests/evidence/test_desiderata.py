@@ -14,6 +14,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import all_papers
 from clpapers.evidence import desiderata
+from clpapers.evidence.rendering import rendered
 from clpapers.graph import jobs
 from clpapers.report.desiderata import table
 from clpapers.runs.scenario import restrictions_at_test, scenario
@@ -402,5 +403,5 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
     monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
-    commands._render(task)
+    commands._drawn(task, rendered)
     assert printed == [desiderata.sentence(made, PLAN.datasets)]

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from clpapers.report.findings import MARK, fill
+from clpapers.report.findings import MARK, causes, fill, slug
 
 ROOT = Path(__file__).parents[2]
 PAGE = """# Findings
 
 ## EWC is above
 
-<!-- differs
+<!-- differs, partly
 table1 | EWC
 claim | higher
 -->
@@ -23,7 +23,7 @@ old
 
 ## The rest
 
-<!-- differs
+<!-- differs, open
 -->
 <!-- differs ends -->
 
@@ -50,7 +50,26 @@ SOME = numbers(
 
 
 def filled(page=PAGE, compared=SOME, claims=None):
-    return fill(Path("page.md"), page, compared, claims or {})
+    return fill(page, found(page, compared, claims), claims or {})
+
+
+def found(page=PAGE, compared=SOME, claims=None):
+    return causes(Path("page.md"), page, compared, list(claims or {}))
+
+
+def test_a_cause_is_its_section_with_its_status_and_address():
+    first, rest = found(claims={"higher": "It says so."})
+    assert (first.title, first.status, first.anchor, first.once) == ("EWC is above", "partly", "ewc-is-above", 2)
+    assert (first.claims, first.rest, rest.rest, rest.once) == (["higher"], False, True, 1)
+
+
+def test_an_unknown_status_is_refused_with_its_file():
+    with pytest.raises(ValueError, match=r"page\.md: .*perhaps"):
+        found(PAGE.replace("partly", "perhaps"))
+
+
+def test_addresses_are_those_of_code_hosts():
+    assert slug("GR at Sp=2: a `shared` encoder's 65 %") == "gr-at-sp2-a-shared-encoders-65-"
 
 
 def test_a_number_stands_below_the_mark_that_names_it_and_others_below_the_empty_one():
@@ -83,7 +102,7 @@ def test_marks_whose_numbers_no_longer_differ_say_so():
     text = filled(compared=SOME[SOME["verdict"] == "open"])
     assert text.count("Nothing here differs now.") == 1
     assert "No number that was compared differs." in text
-    assert "No number is compared." in filled(compared=numbers())
+    assert "No number that was compared differs." in filled(compared=numbers())
 
 
 @pytest.mark.parametrize("page", [PAGE.replace("table1 | EWC\nclaim | higher\n", ""), PAGE.split("## The rest")[0]])

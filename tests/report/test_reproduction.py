@@ -1,6 +1,5 @@
-"""The pages on what the published runs reproduce, README's blocks and the figure are what the crates give today."""
+"""The pages on what the published runs reproduce, README's blocks and the figures are what the crates give today."""
 
-import itertools
 import re
 import shutil
 from pathlib import Path
@@ -9,27 +8,13 @@ import pandas as pd
 import pytest
 
 from clpapers import cli
-from clpapers.archive.imported import published
 from clpapers.cli import task
 from clpapers.config.settings import own_papers
-from clpapers.report.findings import MARK
-from clpapers.report.reproduction import (
-    COSTS,
-    COSTS_FIGURE,
-    FIGURE,
-    FINDINGS,
-    FOLDER,
-    FOREST,
-    OWN,
-    README,
-    SHOWN_FIGURE,
-    VERDICTS,
-    filled,
-    fingerprint,
-    write,
-)
+from clpapers.report.findings import HEADING, slug
+from clpapers.report.reproduction import COSTS, COSTS_FIGURE, FIGURE, FOREST, OWN, README, VERDICTS, filled, write
 
 ROOT = Path(__file__).parents[2]
+DOCS, PAGES, FINDINGS = Path("docs"), Path("docs/reproduction"), Path("docs/findings")
 AGAIN = "`make reproduction` writes docs/reproduction anew, and README's tables"
 
 
@@ -39,37 +24,68 @@ def project(monkeypatch):
     return ROOT
 
 
-def test_every_paper_has_a_page_that_names_its_crate_as_it_is(project):
-    pages = {page.stem: page.read_text(encoding="utf-8") for page in FOLDER.glob("*.md")}
-    assert sorted(pages) == sorted(own_papers())
-    for paper, text in pages.items():
-        named = re.findall(r"manifest SHA-256 `([0-9a-f]{64})`", text)
-        assert named == [fingerprint(crate) for crate in published("paper", paper)], AGAIN
-        assert bool(named) != ("No run of it is published yet" in text), AGAIN
+def test_every_paper_has_a_page_and_a_page_of_its_runs(project):
+    assert sorted(page.stem for page in PAGES.glob("*.md")) == sorted(
+        name for paper in own_papers() for name in (paper, f"{paper}-runs")
+    )
 
 
 def test_the_readme_and_the_pages_give_the_same_counts(project):
-    """By paper: numbers printed, compared, by a training; of these by grade."""
-    rows = {row[0]: row[1:8] for row in _rows(README.read_text(encoding="utf-8")) if len(row) == 9}
-    told = {paper: next(row for name, row in rows.items() if name.startswith(f"[`{paper}`]")) for paper in own_papers()}
-    for paper, counts in told.items():
-        pages = _rows((FOLDER / f"{paper}.md").read_text(encoding="utf-8"))
-        heads = ["printed", "compared", "trained, each once", "same"]
-        found = [after[:7] for row, (_, after) in zip(pages, itertools.pairwise(pages[1:])) if row[:4] == heads]
-        assert found == [counts] * any((ROOT / "results/published").glob(f"{paper}*.zip"))
-        trained, grades = int(counts[2]), [int(each) for each in counts[3:7]]
-        assert trained == sum(grades) <= int(counts[1]) <= int(counts[0])
-    assert rows["all"] == [f"{sum(int(each[i]) for each in told.values())}" for i in range(7)]
-
-
-def test_each_number_that_differs_stands_in_the_findings(project):
-    """By its row and its difference, below one of the page's marks."""
+    """By paper: numbers printed and compared; of those that a training decides, how many have each grade."""
+    rows = {row[0]: [int(each) for each in row[1:]] for row in _rows(README.read_text()) if row[0].startswith("[`")}
+    assert len(rows) == len(own_papers())
     for paper in own_papers():
-        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (FOLDER, FINDINGS))
-        told = {tuple(row) for mark in MARK.finditer(findings) for row in _rows(mark[0])}
-        for row in (row for row in _rows(page) if row[-1].startswith("**differs")):
-            difference, runs = row[-2], row[-3]
-            assert [line for line in told if line[1] == row[0] and line[-2:] == (difference, runs)] != [], (paper, row)
+        (told,) = [row for name, row in rows.items() if name.startswith(f"[`{paper}`]")]
+        page = (PAGES / f"{paper}.md").read_text(encoding="utf-8")
+        assert int(re.search(r"The paper prints (\d+) numbers", page)[1]) == told[0]
+        compared = re.search(r"(\d+) of them are compared", page)
+        assert int(compared[1] if compared else 0) == told[1]
+        grades = next((row[2:] for row in _rows(page) if row[0] == "trained"), ["0"] * 4)
+        assert [int(each) for each in grades] == told[2:]
+    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    sums = [sum(row[i] for row in rows.values()) for i in range(6)]
+    said = re.search(
+        r"print (\d+) numbers. (\d+) of them .* Of these (\d+) .*, (\d+) near, (\d+) open, (\d+) differ", home
+    )
+    assert [int(each) for each in said.groups()] == sums
+    explained = re.search(r"Of the (\d+) that differ (\d+) are explained, (\d+) in part, and (\d+) are not", home)
+    total, *parts = map(int, explained.groups())
+    assert total == sum(parts) == sums[-1]
+
+
+def test_counts_that_stand_beside_each_other_add_up(project):
+    for paper in own_papers():
+        rows = _rows((PAGES / f"{paper}.md").read_text(encoding="utf-8"))
+        for head, first in (("cause", 1), ("numbers", 1)):
+            if head not in [row[0] for row in rows]:
+                continue
+            begin = [row[0] for row in rows].index(head)
+            end = next(i for i, row in enumerate(rows) if i > begin and row[0] == "all")
+            body = [[int(each) for each in row[first:] if each.isdigit()] for row in rows[begin + 2 : end]]
+            assert [sum(column) for column in zip(*body)] == [int(each) for each in rows[end][first:] if each.isdigit()]
+
+
+def test_each_number_that_differs_leads_to_its_cause(project):
+    links = 0
+    for paper in own_papers():
+        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
+        sections = {slug(title): title for title in HEADING.findall(findings)}
+        cells = re.findall(r'<span class="differs">(.*?)</span>', page)
+        for cell in cells:
+            link = re.fullmatch(rf"\[differs\]\(\.\./findings/{paper}\.md#(.+)\)", cell)
+            assert link, (paper, cell)
+            assert link[1] in sections, (paper, link[1])
+        links += len(cells)
+    assert links > 0
+
+
+def test_each_number_that_differs_stands_below_its_cause(project):
+    """By its row, its difference and its runs."""
+    for paper in own_papers():
+        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
+        told = {(row[1], *row[-2:]) for row in _rows(findings) if len(row) == 6}
+        for row in (row for row in _rows(page) if "differs" in row[-1] and len(row) > 5 and row[-3].isdigit()):
+            assert (row[0], row[-2].replace("\u00a0", " "), row[-3]) in told, (paper, row)
 
 
 def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
@@ -116,7 +132,6 @@ def same(path, other):
 def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     """In a project that has nothing but its configuration, what is published, and a paper that it has taken in."""
     (tmp_path / "workflow").symlink_to(ROOT / "workflow")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copytree(ROOT / "config", tmp_path / "config", ignore=shutil.ignore_patterns("outside"))
     (tmp_path / "config/outside/papers").mkdir(parents=True)
     text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8")
@@ -128,17 +143,11 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(task, "CACHE", {})  # of plans, as the configuration stays
     made = write(cli.main)
+    drawn = [paper for paper in own_papers() if paper != "streaming"]  # which compares none
     assert {path for path in made if path.parts[0] != "results"} == {
-        README,
-        COSTS,
-        VERDICTS,
-        OWN,
-        FIGURE,
-        *(
-            Path(FOREST.format(paper=paper)) for paper in ("agem", "desiderata", "rules", "stf")
-        ),  # streaming compares none
-        COSTS_FIGURE,
-        SHOWN_FIGURE,
-        *(folder / f"{paper}.md" for folder in (FINDINGS, FOLDER) for paper in own_papers()),
+        *(README, COSTS, VERDICTS, OWN, FIGURE, COSTS_FIGURE, DOCS / "index.md", DOCS / "holds.md"),
+        *(Path(FOREST.format(paper=paper)) for paper in drawn),
+        *(folder / f"{paper}.md" for folder in (FINDINGS, PAGES) for paper in own_papers()),
+        *(PAGES / f"{paper}-runs.md" for paper in own_papers()),
     }
     assert {path for path in made if not same(path, ROOT / path)} == set(), AGAIN

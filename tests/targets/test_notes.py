@@ -33,7 +33,8 @@ def test_the_desiderata_stand_below_what_explains_marks(real, reduced):
 
 
 def test_imported_runs_are_told_by_commit(real):
-    (note,) = dataclasses.replace(real, imported={"a" * 40: 30, "b" * 40: 6}).footnotes({}, [])
+    (note,) = dataclasses.replace(real, imported={"a" * 40: 30, "b" * 40: 6}).commits
+    assert real.commits == []
     assert note == (
         "Runs that were imported, not trained here: 36; commits of their code: aaaaaaaaaa (30), bbbbbbbbbb (6)."
     )

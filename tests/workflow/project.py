@@ -139,6 +139,7 @@ class Project:
     # files
 
     def write(self, file: str, text: str) -> None:
+        (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / file).write_text(text, encoding="utf-8")
 
     def edit(self, file: str, old: str, new: str) -> None:

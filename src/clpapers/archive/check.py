@@ -19,6 +19,7 @@ from typing import IO
 from urllib.parse import unquote
 
 from clpapers.provenance import (
+    MANIFEST,
     ProvenanceError,
     as_published,
     damage_of,
@@ -29,7 +30,7 @@ from clpapers.provenance import (
     write_atomically,
 )
 
-METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
+METADATA = "ro-crate-metadata.json"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
 APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")

@@ -33,6 +33,7 @@ from clpapers.graph import jobs
 from clpapers.graph.jobs import Job
 from clpapers.home import place
 from clpapers.provenance import (
+    MANIFEST,
     ProvenanceError,
     as_published,
     escaped,
@@ -121,7 +122,7 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
                 check.fail(path, f"not built; snakemake {path} --cores")
     else:
         check.imported_all()
-        check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys())
+        check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys() | check.site())
     findings = sorted(dict.fromkeys(check.findings), key=lambda finding: finding.file)
     return [f._replace(severity=FAILURE) if strict else f for f in findings], len(check.digests)
 
@@ -414,6 +415,18 @@ class _Check:
             printed = path.read_text(encoding="utf-8", errors="replace")
             for note in (note for note, facts in required.items() if facts and note not in printed):
                 self.fail(path, f"does not say ‘{note}’ below its numbers; {remedy}")
+
+    def site(self) -> set[Path]:
+        """Check the files that the site's manifest names; returns them."""
+        folder = RESULTS / self.plan.scale / "report"
+        manifest, found = folder / MANIFEST, set()
+        lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
+        for digest, _, name in (line.partition("  ") for line in lines):
+            found.add(path := folder / name)
+            if not path.is_file() or self.digest(path) != digest:
+                fault = "edited: not the bytes that the manifest has" if path.is_file() else "missing"
+                self.fail(path, f"{fault}; snakemake {folder / 'index.html'} --cores --force")
+        return found
 
     def foreign(self, expected: set[Path]) -> None:
         """Report all files below results/<scale>/ that no rule makes. Links to folders are not followed."""

@@ -246,7 +246,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--replace", action="store_true", help="replace differing runs by runs of today's code")
     text = "published result files to take out"
     sub.add_argument("--without", nargs="+", type=Path, default=[], metavar="RUN.json", help=text)
-    command("reproduction", "write docs/reproduction and README's tables from the published runs")
+    sub = command("reproduction", "write docs/reproduction and README's tables from the published runs")
+    sub.add_argument("--site", type=Path, metavar="FOLDER", help="build the site of the published runs there, too")
     sub = command("import", "import the runs of research objects, published ones or other machines'")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="written by `publish` or `export`")
     sub.set_defaults(does="import_runs")  # `import` is Python's

@@ -356,11 +356,12 @@ def publish(options: argparse.Namespace) -> None:
 
 def reproduction(options: argparse.Namespace) -> None:
     """Write the pages on the results of the published runs."""
-    from clpapers.cli import main
+    from clpapers.cli import main, task
     from clpapers.report.reproduction import write
 
+    task.CACHE = {}  # no file of the configuration changes meanwhile
     try:
-        print("\n".join(map(str, write(main))))
+        print("\n".join(map(str, write(main, options.site))))
     except ValueError as error:
         raise Refusal(str(error)) from None
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.catalogue import metrics
 from clpapers.cli.task import Task
 from clpapers.provenance import Refusal
 
@@ -18,13 +17,12 @@ if TYPE_CHECKING:
 def table(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.evidence.comparison import attach, compare, read_reported
+    from clpapers.evidence.rendering import table_of
     from clpapers.targets.formats import write_table
-    from clpapers.targets.places import attach as with_places
 
     target = task.job.subject
     with task.recording(target=target.spec):
-        rendered, frame, notes = _render(task, *_printed(task))
-        rendered = with_places(rendered, target.spec, frame)
+        rendered, frame, notes = _drawn(task, table_of)
         if target.reported:
             printed = read_reported(target.reported, target.paper, target.name)
             rendered = attach(rendered, target.spec, frame, compare(target.spec, frame, printed, notes), notes)
@@ -33,11 +31,12 @@ def table(task: Task[Target]) -> None:
 
 def figure(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{pdf,svg,png,caption.md,caption.tex}, from the target."""
+    from clpapers.evidence.rendering import rendered as draw
     from clpapers.targets.figure import write_caption, write_figure
 
     with task.recording(target=task.job.subject.spec):
         target = task.job.subject
-        rendered, _, notes = _render(task)
+        rendered, _, notes = _drawn(task, draw)
         write_figure(rendered, target.stem)
         write_caption(rendered, target.spec, notes, target.stem)
         target.note.unlink(missing_ok=True)  # it holds no longer
@@ -66,38 +65,16 @@ def _notes(task: Task[Target]) -> Notes:
     return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
 
-def _render(task: Task[Target], *printed: object) -> tuple:
-    """The target as its renderer makes it, its measurements, and its notes."""
+def _drawn(task: Task[Target], draw: Callable) -> tuple:
+    """The target as `draw` makes it, its measurements, and its notes."""
     import pandas as pd
-
-    from clpapers.targets.unrun_target import waiting
 
     target, notes = task.job.subject, _notes(task)
     frame = pd.read_csv(target.metrics)
-    render = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
-    if (
-        frame.empty and target.spec["kind"] == "table" and target.spec["render"] != "results_table"
-    ):  # which has a dash for each of its cells
-        render = waiting
     try:
-        return render(target.spec, frame, notes, *printed), frame, notes
+        return draw(target, frame, notes), frame, notes
     except ValueError as error:
         raise Refusal(f"{task.out}: {error}") from None
-
-
-def _printed(task: Task[Target]) -> list:
-    """The further argument of a renderer that sets the paper's own lines into its table."""
-    from clpapers.evidence.comparison import transcribed
-
-    target = task.job.subject
-    if not metrics.renderers()[target.spec["render"]].prints:
-        return []
-    if not target.reported:
-        raise Refusal(
-            f"config/reported/{target.paper}.csv: no lines of {target.name}, "
-            f"which {target.spec['render']} sets beside its own"
-        )
-    return [transcribed(target.reported, target.paper, target.name)]
 
 
 def reported(task: Task[Target]) -> None:

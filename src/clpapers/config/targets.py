@@ -23,7 +23,7 @@ from clpapers.config.schemas import schema, validate
 class Paper:
     """A paper at a scale.
 
-    about: its `authors`, `year` and `link`, as far as its file names them.
+    about: its `authors`, `year`, `link` and `conclusions`, as far as its file names them.
     nets, outputs: by data set, or `<data set>-<learner>`, its net and that net's number of outputs.
     """
 
@@ -159,7 +159,7 @@ def _printed(paper: str, written: dict) -> _Printed:
 
 
 def _resolved(grid: Grid, printed: _Printed) -> Paper:
-    about = {key: grid.content[key] for key in ("authors", "year", "link") if key in grid.content}
+    about = {key: grid.content[key] for key in ("authors", "year", "link", "conclusions") if key in grid.content}
     paper = Paper(grid, grid.content.get("title", grid.paper), about, [], {}, {})
     for dataset in grid.content.get("datasets", {}):
         paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)

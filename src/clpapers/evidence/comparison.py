@@ -299,6 +299,15 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     return pd.DataFrame(lines)
 
 
+def read_compared(file: Path) -> pd.DataFrame:
+    """The lines of a `*.reported.csv`, as `compare` returns them: numbers are floats, absent texts are empty."""
+    frame = pd.read_csv(file, keep_default_na=False, dtype={"runs": str})
+    floats = ("reported", "authors", "reproduced", "difference", "distance", "margin", "basis")
+    numbers = [key for key in frame if key.startswith(floats) and "note" not in key]
+    frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
+    return frame
+
+
 def graded(row: dict) -> str:
     """A verdict with its bound of the difference: `near, within 4.1`, `differs by at least 1.4: one run, guess`."""
     verdict, decimals = row["verdict"], int(row["decimals"])

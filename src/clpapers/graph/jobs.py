@@ -326,9 +326,10 @@ def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     def decide() -> list:
         left_out = [each for target in pages.targets_of(plan, papers) for each in _left_out(plan, target)]
-        return [list(papers), *left_out, [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
+        written = (*pages.THEME.rglob("*.*"), *pages.written())
+        return [list(papers), *left_out, [sha256(file) for file in sorted(written) if file.suffix != ".pyc"]]
 
-    files, read = pages.outputs(plan, papers), functools.partial(pages.inputs, plan, papers)
+    files, read = pages.outputs(plan), functools.partial(pages.inputs, plan, papers)
     return Job("report", "report", files, papers, read, decide, depends_on_choice=True)
 
 

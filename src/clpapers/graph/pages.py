@@ -7,10 +7,11 @@ from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.graph.claims import claiming
+from clpapers.provenance import MANIFEST
 
-TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
-ASSETS = ("report.css", "report.js")
-COPIED = (".csv", ".svg")  # rendered files that a reader of the report may open or download
+THEME = Path(__file__).parents[1] / "report" / "theme"
+DOCS = Path("docs")
+COPIED = (".csv", ".tex", ".svg")  # rendered files that a reader of the site may open
 
 
 def targets_of(plan: Plan, papers: Collection[str]) -> list[Target]:
@@ -20,11 +21,21 @@ def targets_of(plan: Plan, papers: Collection[str]) -> list[Target]:
 
 def inputs(plan: Plan, papers: Collection[str]) -> list[Path]:
     """The files that the report shows."""
-    endings = (*COPIED, ".html", ".caption.md", ".unrun.md")
-    rendered = [
-        path for target in targets_of(plan, papers) for path in plan.rendered(target) if path.name.endswith(endings)
-    ]
-    return [*rendered, *(claims_file(plan, paper, end) for paper in claiming(papers) for end in ("csv", "html"))]
+    endings = (*COPIED, ".caption.md", ".unrun.md")
+    targets = targets_of(plan, papers)
+    rendered = [path for target in targets for path in plan.rendered(target) if path.name.endswith(endings)]
+    measured = [target.metrics for target in targets]
+    return [*rendered, *measured, *(claims_file(plan, paper, "csv") for paper in claiming(papers))]
+
+
+def written() -> list[Path]:
+    """The pages that the project's authors wrote, which the site has too."""
+    return sorted(DOCS.rglob("*.md")) if DOCS.is_dir() else []
+
+
+def findings_file(paper: str) -> Path:
+    """The page on what differs from a paper's numbers, and why."""
+    return DOCS / "findings" / f"{paper}.md"
 
 
 def claims_file(plan: Plan, paper: str, ending: str) -> Path:
@@ -32,22 +43,12 @@ def claims_file(plan: Plan, paper: str, ending: str) -> Path:
     return RESULTS / plan.scale / "targets" / paper / f"claims.{ending}"
 
 
-def outputs(plan: Plan, papers: Collection[str]) -> list[Path]:
-    """The files that the report consists of, its first page first."""
-    folder, targets = RESULTS / plan.scale / "report", targets_of(plan, papers)
-    pages = [folder / paper / "index.html" for paper in papers]
-    pages += [folder / target.paper / f"{target.name}.html" for target in targets]
-    copies = [copy_path(path, folder) for target in targets for path in plan.rendered(target) if path.suffix in COPIED]
-    copies += [copy_path(claims_file(plan, paper, "csv"), folder) for paper in claiming(papers)]
-    pictures = [picture_path(paper, folder) for paper in ("", *papers)]
-    return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies, *pictures]
+def outputs(plan: Plan) -> list[Path]:
+    """The site's first page, and the list of the other files with their checksums."""
+    folder = RESULTS / plan.scale / "report"
+    return [folder / "index.html", folder / MANIFEST]
 
 
-def picture_path(paper: str, folder: Path) -> Path:
-    """The path of the report's picture of a paper's differences, or without a paper of the one of all numbers."""
-    return folder / paper / "differences.svg" if paper else folder / "numbers.svg"
-
-
-def copy_path(path: Path, folder: Path) -> Path:
-    """The path of the report's own copy of a file."""
-    return folder / path.parent.name / path.name
+def copy_path(path: Path) -> Path:
+    """The place of a copy of a target's file, below the folder of such copies."""
+    return Path(path.parent.name, path.name)

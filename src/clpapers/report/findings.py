@@ -1,10 +1,12 @@
-"""Fills a paper's page of findings: below each mark stand the numbers that differ, and the claims, that the mark names.
+"""The causes on a paper's page of findings, and the numbers that differ and the contradicted claims below each.
 
-A mark opens with `<!-- differs`, has a line a place, `target | row | column | metric`, and closes with `-->`. Each part
-is a pattern as of `fnmatch`, and may be left out at the end. `claim | name` is a contradicted claim. The mark without
-lines takes the rest, which has no experiment on the page.
+A section that tells of a cause has a mark. It opens with `<!-- differs, STATUS`, has a line a place,
+`target | row | column | metric`, and closes with `-->`. Each part is a pattern as of `fnmatch`, and may be left out at
+the end. `claim | name` is a contradicted claim. The mark without lines takes the rest, which has no experiment on the
+page. What stands below a mark is written anew with the numbers.
 """
 
+import dataclasses
 import fnmatch
 import re
 from collections import Counter
@@ -17,45 +19,92 @@ from clpapers.evidence.pooled import each_once
 from clpapers.evidence.words import DIFFERS
 from clpapers.targets.markdown import markdown_table
 
-MARK = re.compile(r"(?P<head><!-- differs\n(?P<places>(?:[^\n]+\n)*?)-->\n).*?(?P<foot><!-- differs ends -->\n)", re.S)
+EXPLAINED, PARTLY, OPEN = "explained", "partly", "open"
+STATUSES = (EXPLAINED, PARTLY, OPEN)
+MARK = re.compile(
+    r"(?P<head><!-- differs, (?P<status>[a-z]+)\n(?P<places>(?:[^\n]+\n)*?)-->\n).*?(?P<foot><!-- differs ends -->\n)",
+    re.S,
+)
+HEADING = re.compile(r"^## (.+)$", re.M)
 PARTS = ("place", "row", "column", "named")
 NOTHING = "Nothing here differs now."
 HEADS = ["target", "row", "columns", "metric", "difference", "runs"]
 
 
-def fill(file: Path, text: str, compared: pd.DataFrame, claims: Mapping[str, str]) -> str:
-    """The text of a page with the numbers below its marks.
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """A section of the page.
+
+    status: of `STATUSES`. rest: whether it takes all that no other names. numbers: its numbers, as `causes` has them.
+    once: how many these are, each comparison once. claims: the names of its contradicted claims.
+    """
+
+    title: str
+    status: str
+    rest: bool
+    numbers: list[dict]
+    once: int
+    claims: list[str]
+
+    @property
+    def anchor(self) -> str:
+        """The address of its heading, as code hosts and the site make it."""
+        return slug(self.title)
+
+
+def slug(heading: str) -> str:
+    """The address of a heading, as code hosts and the site make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def causes(file: Path, text: str, compared: pd.DataFrame, claims: Sequence[str]) -> list[Cause]:
+    """The causes on a page, in its order.
 
     compared: the paper's numbers, rows of `comparison.compare` with `texts`, `place` (the target's name) and `named`
         (the metric's).
-    claims: the contradicted claims, a line each, by name.
+    claims: the names of the contradicted claims.
 
-    A number stands below the first mark that names it. `ValueError` unless one mark takes the rest.
+    A number stands below the first mark that names it. `ValueError` unless one mark takes the rest, and for a status
+    that is none.
     """
-    marks = [_patterns(mark["places"]) for mark in MARK.finditer(text)]
-    if marks.count([]) != 1:
-        raise ValueError(f"{file}: {marks.count([])} marks `<!-- differs` without lines; one takes the rest")
-    rest = marks.index([])
+    marks = list(MARK.finditer(text))
+    patterns = [
+        [[part.strip() for part in line.split(" | ")] for line in mark["places"].splitlines()] for mark in marks
+    ]
+    if patterns.count([]) != 1:
+        raise ValueError(f"{file}: {patterns.count([])} marks `<!-- differs` without lines; one takes the rest")
+    rest = patterns.index([])
     differing = compared[compared["verdict"] == DIFFERS]
     numbers = differing.to_dict("records")
-    taken = [_first(marks, [number[part] for part in PARTS], rest) for number in numbers]
-    said = {name: _first(marks, ["claim", name], rest) for name in claims}
+    taken = [_first(patterns, [number[part] for part in PARTS], rest) for number in numbers]
+    said = [_first(patterns, ["claim", name], rest) for name in claims]
     once = Counter(pd.Series(taken, differing.index, dtype=int)[each_once(differing).index])
+    found = []
+    for i, mark in enumerate(marks):
+        if mark["status"] not in STATUSES:
+            raise ValueError(f"{file}: `<!-- differs, {mark['status']}`: not one of {', '.join(STATUSES)}")
+        title = HEADING.findall(text, 0, mark.start())[-1]
+        own = [number for number, place in zip(numbers, taken) if place == i]
+        own_claims = [name for name, place in zip(claims, said) if place == i]
+        found.append(Cause(title, mark["status"], i == rest, own, once[i], own_claims))
+    return found
+
+
+def fill(text: str, found: Sequence[Cause], said: Mapping[str, str]) -> str:
+    """The text of a page with the numbers and claims of its causes below its marks. said: each claim's line."""
+    total = sum(cause.once for cause in found)
     blocks = []
-    for mark in range(len(marks)):
-        found = _table([number for number, place in zip(numbers, taken) if place == mark])
-        found += ["", *(f"- {claims[name]}" for name, place in said.items() if place == mark)]
-        blocks.append("\n".join(found).strip("\n") or NOTHING)
-    total = sum(once.values())
-    count = f"{total} numbers differ, each comparison once. {once[rest]} of them have no experiment on this page."
-    none = f"No number {'that was compared differs' if len(compared) else 'is compared'}."
-    blocks[rest] = "\n\n".join([count if total else none, *([] if blocks[rest] == NOTHING else [blocks[rest]])])
+    for cause in found:
+        lines = [*_table(cause.numbers), "", *(f"- {said[name]}" for name in cause.claims)]
+        block = "\n".join(lines).strip("\n")
+        if cause.rest:
+            count = (
+                f"{total} numbers differ, each comparison once. {cause.once} of them have no experiment on this page."
+            )
+            block = "\n\n".join(filter(None, [count if total else "No number that was compared differs.", block]))
+        blocks.append(block or NOTHING)
     each = iter(blocks)
     return MARK.sub(lambda mark: f"{mark['head']}\n{next(each)}\n\n{mark['foot']}", text)
-
-
-def _patterns(text: str) -> list[list[str]]:
-    return [[part.strip() for part in line.split(" | ")] for line in text.splitlines()]
 
 
 def _first(marks: Sequence[list[list[str]]], parts: Sequence[str], rest: int) -> int:

@@ -84,6 +84,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         learners,
         {(named(target, SECONDS), mark): (across, SECONDS) for mark, across in marked.items()},
         footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(target, data), *failures(target, data)],
+        sources=notes.commits,
     )
     for phase in PHASES:
         table.body["Memory", units[phase]] = [formulas.get((row, phase), "–") for row in learners]

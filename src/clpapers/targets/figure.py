@@ -43,6 +43,8 @@ def write_figure(figure: Figure, stem: Path | str, suffixes: tuple[str, ...] = F
 
 def write_caption(figure: NotedFigure, target: dict, notes: Notes, stem: Path) -> None:
     """Write a target's `<stem>.caption.md` and, as a float, `<stem>.caption.tex`."""
-    caption = Caption(notes.mark(target["title"]), notes.caption(target), figure.notes, notes.sources(target))
+    caption = Caption(
+        notes.mark(target["title"]), notes.caption(target), figure.notes, [*notes.commits, *notes.sources(target)]
+    )
     write_text(Path(f"{stem}.caption.md"), caption.to_markdown())
     write_text(Path(f"{stem}.caption.tex"), caption.to_latex(stem, wide=figure.get_figwidth() > COLUMN))

@@ -30,6 +30,9 @@ _TEX = jinja2.Template(
 \begin{minipage}{\linewidth}\footnotesize {{ note }}\end{minipage}
 {%- endfor %}
 \end{table}
+{%- for source in sources %}
+% {{ source }}
+{%- endfor %}
 """,
     keep_trailing_newline=True,
 )
@@ -44,6 +47,9 @@ _LONG_TEX = jinja2.Template(
 \par\smallskip {{ note }}
 {%- endfor %}
 }
+{%- for source in sources %}
+% {{ source }}
+{%- endfor %}
 """,
     keep_trailing_newline=True,
 )
@@ -94,7 +100,7 @@ td:first-child, th:first-child { text-align: left; }
   </tbody>
 </table>
 
-{% for note in table.footnotes -%}
+{% for note in table.footnotes + table.sources -%}
 <p class="note">{{ escape(note) }}</p>
 {% endfor -%}
 </div>
@@ -120,14 +126,14 @@ def to_markdown(table: Table) -> str:
         cells.columns = [" ".join(filter(None, heading)) for heading in cells.columns]
     grid = cells.to_markdown(index=False, tablefmt="pipe", disable_numparse=True)
     parts = [f"**{markdown(table.title)}.** {markdown(table.caption)}", grid]
-    parts += map(markdown, table.footnotes)
+    parts += map(markdown, [*table.footnotes, *table.sources])
     return "\n\n".join([*parts, *(to_markdown(other).rstrip("\n") for other in table.appended)]) + "\n"
 
 
 def to_latex(table: Table, label: str) -> str:
     """The table as a LaTeX float (booktabs only), or with prose as a longtable; appended tables are left out.
 
-    LaTeX numbers it, so the number in its title follows as the paper's.
+    LaTeX numbers it, so the number in its title follows as the paper's. Its sources are comments.
     """
     cells = _typeset(table, latex, r"\textbf{{{}}}")
     title = latex(re.sub(r"^(Table \d+): (.+)", r"\2 (\1 of the paper)", table.title))
@@ -140,7 +146,7 @@ def to_latex(table: Table, label: str) -> str:
             caption=f"{title}. {latex(table.caption)}",
             label=f"tab:{label}",
         )
-        return _LONG_TEX.render(tabular=tabular.strip(), footnotes=map(latex, table.footnotes))
+        return _LONG_TEX.render(tabular=tabular.strip(), footnotes=map(latex, table.footnotes), sources=table.sources)
     tabular = cells.style.hide(axis="index").to_latex(
         hrules=True, multicol_align="c", column_format="l" + "c" * (cells.shape[1] - 1)
     )
@@ -150,6 +156,7 @@ def to_latex(table: Table, label: str) -> str:
         label=f"tab:{label}",
         tabular=tabular.strip(),
         footnotes=map(latex, table.footnotes),
+        sources=table.sources,
     )
 
 

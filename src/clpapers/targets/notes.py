@@ -100,20 +100,23 @@ class Notes:
         return notes
 
     def sources(self, target: dict) -> list[str]:
-        """Imported runs; test images among training images; methods from outside; runs left out; desiderata."""
+        """Test images among training images; methods from outside; runs left out, with their price; desiderata."""
         notes = [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
-        if self.imported:
-            commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
-            runs = sum(self.imported.values())
-            notes.insert(0, f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
         for dataset, count in self.shared.items():
             notes.append(f"{named(target, dataset)}: {count} test images are training images too, to the pixel.")
         return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
 
+    @property
+    def commits(self) -> list[str]:
+        """A line on the imported runs, if there are any."""
+        commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
+        runs = sum(self.imported.values())
+        return [f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}."] if runs else []
+
     def _left_out(self, kind: str) -> list[str]:
         """The footnotes on runs that the build leaves out, with their price, and on data that could not be had."""
         left, notes = self.unrun, []
-        absent = [f"{name}: {remedy}" for name, remedy in left.absent.items()]
+        absent = [f"{name}: {remedy}" for name, remedy in left.absent.items() if remedy]
         if left.runs:
             cells = f" ({NOT_RUN}: {len(left.cells):,} cells)" if left.cells else ""
             text = f"{left.wanted - left.runs:,} of {left.wanted:,} runs so far{cells}."

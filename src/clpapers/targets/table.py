@@ -19,7 +19,7 @@ class Table:
     body: the printed cells (strings); its first column heads the rows, its columns may have two levels.
     bold: bool frame of the body's shape.
     data: the numbers, tidy, as written to CSV.
-    footnotes: texts of the marks used.
+    footnotes: texts of the marks used. sources: lines that a paper need not print.
     appended: tables to show below this one in Markdown and HTML; the footnotes explain their marks too.
     prose: columns of sentences, with their widths in LaTeX as shares of the line; the table may then break over pages.
     """
@@ -32,6 +32,7 @@ class Table:
     footnotes: list[str] = field(default_factory=list)
     appended: list[Table] = field(default_factory=list)
     prose: dict[str, float] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
 
 
 def bold_in(body: pd.DataFrame, **columns: pd.Series) -> pd.DataFrame:
@@ -61,6 +62,7 @@ def titled(
         bold=bold_in(body) if bold is None else bold,
         data=data,
         footnotes=[*notes.footnotes(target, datasets), *remarks],
+        sources=notes.commits,
     )
 
 

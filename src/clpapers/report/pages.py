@@ -1,0 +1,464 @@
+"""Writes the pages on what came out, as Markdown that a code host and the site show alike.
+
+Paths are relative to docs/. HTML stands only where Markdown has no word: to fold, and to name a grade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+import pandas as pd
+
+from clpapers.catalogue.names import named, row_and_column
+from clpapers.evidence import words
+from clpapers.provenance import as_published
+from clpapers.report.findings import EXPLAINED, PARTLY, Cause, slug
+from clpapers.report.findings import OPEN as UNEXPLAINED
+from clpapers.report.paper import STANDINGS, Conclusion, Paper, Runs, Section, numbers_of, place_of
+from clpapers.targets.markdown import markdown, markdown_table
+from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, price
+from clpapers.targets.table import Table, signed
+
+GRADES = (
+    "**same**: under 2 points apart, tested at 5 %. **near**: under 5 points. **differs**: the 95 % interval of the "
+    "difference leaves zero out. **open**: too few runs to tell. [Other units](verdicts.md) have margins of their own."
+)
+HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
+LINKED = (".csv", ".tex")  # files of a target that the site links
+DECIMALS = 2  # of a difference between two methods
+LONGEST = 30  # characters of a number with its interval
+PICTURE = "figures/published.svg"
+LEDE = "Five papers on how continual learning should be evaluated, run again from raw images to tables."
+
+
+def page_of(paper: str) -> str:
+    """The page of a paper."""
+    return f"reproduction/{paper}.md"
+
+
+def runs_page_of(paper: str) -> str:
+    """The page of a paper's runs."""
+    return f"reproduction/{paper}-runs.md"
+
+
+# --- home and conclusions ------------------------------------------------------------------------------------
+
+
+def status(papers: list[Paper]) -> str:
+    """The counts of all papers, in sentences."""
+    numbers = numbers_of(papers)
+    grades = numbers.grades(words.TRAINED)
+    total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
+    differing = grades[words.DIFFERS]
+    text = (
+        f"The papers print {total:,} numbers. {numbers.compared():,} of them are compared with our runs; "
+        f"{sum(grades.values()):,} are distinct numbers that a training decides. Of these "
+        + ", ".join(f"{count} {_verb(grade)}" for grade, count in grades.items())
+        + "."
+    )
+    return text + (f" Of the {differing} that differ {explained}." if differing else "")
+
+
+def _verb(grade: str) -> str:
+    return {words.SAME: "are the same", words.NEAR: "near", words.OPEN: "open", words.DIFFERS: "differ"}[grade]
+
+
+def _explained(papers: Iterable[Paper]) -> str:
+    """How many of the trained numbers that differ are explained, in part, or not: `20 are explained, 3 in part`."""
+    counts = dict.fromkeys((EXPLAINED, PARTLY, UNEXPLAINED), 0)
+    seen = set()
+    for paper in papers:
+        for cause in paper.causes:
+            for number in cause.numbers:
+                key = (paper.name, *(number[each] for each in words.ONCE))
+                if number["kind"] == words.TRAINED and (not number["runs"] or key not in seen):
+                    seen.add(key)
+                    counts[cause.status] += 1
+    return f"{counts[EXPLAINED]} are explained, {counts[PARTLY]} in part, and {counts[UNEXPLAINED]} are not"
+
+
+def home(papers: list[Paper], picture: bool) -> str:
+    """The first page: the counts, the picture, a card a paper, the three doors."""
+    lines = ["# Does it hold?", "", LEDE, "", status(papers), "", GRADES, ""]
+    if picture:
+        lines += [f"![Reproduced against printed, every trained number in percent, by grade]({PICTURE})", ""]
+    lines += ["## Three doors", ""]
+    lines += [
+        f"- **Does a number hold?** [What holds]({CONCLUSIONS}) has the papers' conclusions. Each paper's page has its "
+        "numbers.",
+        "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of every table.",
+        "- **Can I have the streams alone?** [Yes](streams.md), for a loop of your own.",
+        "",
+        "## Five papers" if len(papers) == 5 else "## Papers",
+        "",
+        '<div class="papers">',
+        "",
+    ]
+    for paper in papers:
+        lines += ['<div class="paper">', "", f"**[{paper.name}]({page_of(paper.name)})**: {paper.title}.", ""]
+        lines += [*_standing(paper), "", "</div>", ""]
+    return "\n".join([*lines, "</div>"]) + "\n"
+
+
+def _standing(paper: Paper) -> Iterator[str]:
+    """A card's lines: what holds of a paper's conclusions, and what does not."""
+    by_standing: dict[str, list[str]] = {}
+    for conclusion in paper.conclusions:
+        by_standing.setdefault(conclusion.standing, []).append(conclusion.says)
+    for standing in STANDINGS:
+        yield from (f"- **{standing.capitalize()}.** {says}" for says in by_standing.get(standing, []))
+    grades = paper.covered.numbers.grades(words.TRAINED)
+    counts = ", ".join(f"{count} {_verb(grade).removeprefix('are the ')}" for grade, count in grades.items())
+    yield f"- **Numbers.** {counts}." if sum(grades.values()) else "- **Numbers.** None is compared yet."
+
+
+def conclusions(papers: list[Paper]) -> str:
+    """The page of the papers' conclusions: the sentence, whether it holds, the effects with their intervals."""
+    lines = [
+        "# What holds",
+        "",
+        "Here stands what the papers conclude, in plain words. We chose the conclusions from abstract and conclusion, "
+        "before we looked at any verdict. A conclusion holds if all claims that test it are supported. It holds where "
+        "tested if some are, and no run decides the others yet. It holds in part if one is supported and another "
+        "contradicted. It does not hold if one is contradicted and none supported. Brackets are 95 % intervals.",
+        "",
+    ]
+    for paper in papers:
+        lines += [f"## {paper.name}", "", f"[{paper.title}]({page_of(paper.name)}).", "", *_conclusions(paper, ""), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _conclusions(paper: Paper, up: str) -> list[str]:
+    """The lines of a paper's conclusions, each with the claims that test it. up: the way from the page to docs/."""
+    lines = []
+    for conclusion in paper.conclusions:
+        lines.append(f"- **{conclusion.says}** ({conclusion.place}) {_grade(conclusion.standing)}")
+        lines += [f"  - {_tested(paper, claim, up)}" for claim in _deciding(conclusion)]
+    return lines or ["No conclusion of it is listed."]
+
+
+def _deciding(conclusion: Conclusion) -> list[dict]:
+    """The claims that a conclusion's standing rests on; where no run decides any, the first."""
+    decided = [claim for claim in conclusion.claims if claim["verdict"] not in (words.UNDECIDED, words.NOT_COMPARABLE)]
+    return decided or conclusion.claims[:1]
+
+
+def _tested(paper: Paper, claim: dict, up: str) -> str:
+    target = claim["target"].split()[0]
+    place = f"[{target}]({up}{_section(paper, target)})"
+    effect = "" if claim["shown"] == NOT_RUN else f" {markdown(claim['shown'])}"
+    return f"{claim['verdict']}:{effect} {markdown(claim['test'])} ({place})"
+
+
+# --- a paper -------------------------------------------------------------------------------------------------
+
+
+def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "", files: str = "") -> str:
+    """The page of a paper.
+
+    pictures: of each figure, by the target's name, its file relative to the page. differences: the picture of all
+    differences, relative to docs/, if there is one. files: the folder of the targets' files, relative to the page, if
+    the page stands beside them.
+    """
+    up = "../"
+    about = paper.about
+    who = ", ".join(filter(None, [about.get("authors", ""), str(about.get("year", ""))]))
+    link = f"[{paper.title}]({about['link']})" if "link" in about else paper.title
+    lines = [f"# {paper.name}: {paper.title}", "", f"{link}. {who}.", "", "## What holds", "", *_conclusions(paper, up)]
+    lines += ["", "## What differs, and why", "", *_causes(paper, up)]
+    if differences:
+        lines += ["", f"![Differences, ours minus printed, with 95 % intervals, by table]({up}{differences})"]
+    lines += ["", "## How many numbers", "", *_counts(paper, up)]
+    waiting = [section for section in paper.targets if section.waits]
+    lines += ["", "## Tables and figures", ""]
+    if waiting:
+        named_targets = ", ".join(f"`{section.target.name}` ({_price(section)})" for section in waiting)
+        lines += [f"Not run yet: {named_targets}.", ""]
+    for section in (section for section in paper.targets if not section.waits):
+        lines += [*_target(paper, section, pictures.get(section.target.name), up, files), ""]
+    lines += ["## Claims", "", *_claims(paper), "", "## Runs", "", *_trained(paper)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _price(section: Section) -> str:
+    hours = section.notes.unrun.hours
+    return f"{price(hours)} of one core" if hours > 0 else "data not at hand"
+
+
+def _causes(paper: Paper, up: str) -> Iterator[str]:
+    found = [cause for cause in paper.causes if cause.once or cause.claims]
+    if not found:
+        yield "No number that was compared differs."
+        return
+    rows = [
+        [
+            f"[{markdown(cause.title)}]({_finding(paper, cause, up)})",
+            str(cause.once),
+            str(len(cause.claims)),
+            cause.status,
+        ]
+        for cause in found
+    ]
+    total = ["all", str(sum(cause.once for cause in found)), str(sum(len(cause.claims) for cause in found)), ""]
+    yield from markdown_table(["cause", "numbers that differ", "claims", "status"], [*rows, total])
+
+
+def _finding(paper: Paper, cause: Cause, up: str) -> str:
+    return f"{up}findings/{paper.name}.md#{cause.anchor}"
+
+
+def _counts(paper: Paper, up: str) -> Iterator[str]:
+    numbers, covered = paper.covered.numbers, paper.covered
+    if not numbers.compared():
+        yield f"The paper prints {covered.printed} numbers. None is compared yet."
+        return
+    kinds = [(kind, numbers.compared(kind, once=True)) for kind in words.KINDS]
+    rows = [
+        [kind, str(count), *(str(each) for each in numbers.grades(kind).values())] for kind, count in kinds if count
+    ]
+    totals = numbers.grades(*words.KINDS)
+    rows.append(["all", str(sum(totals.values())), *map(str, totals.values())])
+    again = numbers.compared() - sum(totals.values())
+    yield (
+        f"The paper prints {covered.printed} numbers. {numbers.compared()} of them are compared with "
+        f"{covered.runs} runs, which took {covered.hours:,.1f} core-hours."
+        + (f" {again} compare the same runs with the same number again; the table has each once." if again else "")
+    )
+    yield ""
+    yield from markdown_table(["numbers", "each once", *words.GRADES], rows)
+    yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"))
+
+
+def _section(paper: Paper, name: str) -> str:
+    """The address of a target's section, relative to docs/; of the page where it has none."""
+    section = next((section for section in paper.targets if section.name == name and not section.waits), None)
+    anchor = f"#{slug(section.target.spec['title'])}" if section else ""
+    return f"{page_of(name.partition('/')[0])}{anchor}"
+
+
+def _target(paper: Paper, section: Section, picture: str | None, up: str, files: str) -> Iterator[str]:
+    """A target's section."""
+    spec = section.target.spec
+    yield from (f"### {markdown(spec['title'])}", "", markdown(section.notes.caption(spec)), "")
+    ends = [path.name.removeprefix(section.target.name) for path in section.target.outputs if path.suffix in LINKED]
+    links = [f"[{end[1:]}]({files}/{section.name}{end})" for end in ends if files]
+    yield from (", ".join([f"`snakemake {section.name} --cores`", *links]), "")
+    if picture and section.caption:
+        yield from (f"![{markdown(section.caption.title)}]({picture})", "")
+        yield from (f"{markdown(note)}\n" for note in section.caption.notes)
+    for i, table in enumerate(section.tables):
+        if i:
+            yield from (f"**{markdown(table.title)}.** {markdown(table.caption)}", "")
+        yield from _graded(paper, section, table, up)
+        yield ""
+        yield from (f"{markdown(note)}\n" for note in [*table.footnotes, *table.sources])
+    if section.compared:
+        yield from _differences(paper, section, up)
+    if section.pairs:
+        yield from ("", *_pairs(section))
+
+
+def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[str]:
+    """A table whose numbers lead to their runs and have the printed number and the grade below them."""
+    body = table.body
+    columns = [each if isinstance(each, tuple) else (str(each), "") for each in body.columns]
+    numbers = {(n["row"], n["column"], n["named"]): n for n in section.numbers}
+    metrics = section.target.spec.get("metrics", [])
+    only = named(section.target.spec, metrics[0]) if len(metrics) == 1 else ""
+    rows, unrun = [], []
+    for texts, bold in zip(body.to_numpy().tolist(), table.bold.to_numpy().tolist()):
+        cells = [f"**{markdown(text)}**" if strong else markdown(str(text)) for text, strong in zip(texts, bold)]
+        row = str(texts[0])
+        if table is section.tables[0] and NOT_RUN in texts[1:] and not any(map(_is_number, texts[1:])):
+            unrun.append(row)
+            continue
+        for i, (across, metric) in enumerate(columns[1:], 1):
+            column = across.rstrip(STANDIN + REDUCED)
+            if not _is_number(texts[i]):
+                continue
+            cells[i] = _unbroken(cells[i])
+            if anchor := section.anchors.get((row, column)):
+                cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
+            number = numbers.get((row, column, metric or only))
+            if number and number["verdict"] in words.GRADES:
+                printed = number["texts"]["reported"]
+                printed = number["texts"]["authors"] if printed == NOT_RUN else printed
+                cells[i] += f"<br><small>{_unbroken(printed)}</small> {_verdict(paper, number, up)}"
+        rows.append(cells)
+    if not rows:  # none has a number: say so once, and show them all
+        rows, unrun = [[markdown(str(text)) for text in texts] for texts in body.to_numpy().tolist()], []
+    yield from markdown_table((" ".join(filter(None, each)) for each in columns), rows)
+    if any("<small>" in cell for cells in rows for cell in cells):
+        yield from ("", "Small: the printed number and how far ours comes out as printed. A number leads to its runs.")
+    if unrun:
+        yield from ("", f"Not run yet: {', '.join(map(markdown, unrun))}.")
+
+
+def _unbroken(text: str) -> str:
+    """A number with its interval, which a narrow column does not break."""
+    return text.replace(" ", "\u00a0") if len(text) < LONGEST else text
+
+
+def _is_number(text: object) -> bool:
+    return any(character.isdigit() for character in str(text)) or text in ("∞", "OoM")
+
+
+def _grade(word: str) -> str:
+    """A grade or a standing, named for the style of the site."""
+    return f'<span class="{word.replace(" ", "-")}">{word}</span>'
+
+
+def _verdict(paper: Paper, number: dict, up: str) -> str:
+    """A number's grade; one that differs leads to its cause."""
+    cause = paper.cause_of.get(place_of(number))
+    word = f"[{number['verdict']}]({_finding(paper, cause, up)})" if cause else number["verdict"]
+    return f'<span class="{number["verdict"]}">{word}</span>'
+
+
+def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
+    """The compared numbers of a target, folded."""
+    spec, numbers = section.target.spec, section.compared
+    keys = ["row", *(["column"] if any(number["column"] for number in numbers) else [])]
+    heads = [named(spec, factor) for factor in row_and_column(spec)][: len(keys)]
+    several = len({number["metric"] for number in numbers}) > 1
+    authors = any(number["texts"]["authors"] != NOT_RUN for number in numbers)
+    rows = []
+    for number in numbers:
+        texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
+        ours = _unbroken(texts["reproduced"])
+        ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
+        remarks = [number["cause"], number["kind"] if number["kind"] != words.TRAINED else ""]
+        verdict = ", ".join([_verdict(paper, number, up), *filter(None, remarks)])
+        cells = [texts["reported"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
+        cells = [each if each == ours else _unbroken(each) for each in cells]
+        rows.append(
+            [*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells, verdict]
+        )
+    columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
+    summary = f"{len(numbers)} numbers: printed, ours, difference" if len(numbers) > 1 else "One number: difference"
+    yield from (f"<details open><summary>{summary}</summary>", "")
+    yield from markdown_table([*columns, "ours", "runs", "difference", "grade"], rows)
+    if section.pooled:
+        yield from ("", "Pooled over these numbers, each comparison once:", "")
+        yield from markdown_table(section.pooled[0], [line.values() for line in section.pooled])
+    if absent := len(section.numbers) - len(numbers):
+        yield from ("", f"{absent} more printed numbers are not compared.")
+    yield from ("", "</details>")
+
+
+def _pairs(section: Section) -> Iterator[str]:
+    """The methods of a target compared in pairs on the same streams."""
+    spec, pairs = section.target.spec, section.pairs
+    rows = []
+    for pair in pairs:
+        difference = signed(pair["difference"], pair["low"], pair["high"], DECIMALS)
+        place = [] if pd.isna(pair["column"]) else [markdown(str(pair["column"]))]
+        p = "" if pd.isna(pair["p_holm"]) else f"{pair['p_holm']:.2g}"
+        names = [markdown(pair["first"]), markdown(pair["second"]), named(spec, pair["metric"])]
+        rows.append([*place, *names, _unbroken(difference), str(int(pair["n"])), p])
+    heads = [*([named(spec, row_and_column(spec)[1])] if len(rows[0]) == 7 else []), "first", "less second", "metric"]
+    yield from (f"<details open><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
+    yield from markdown_table([*heads, "difference", "streams", "p, Holm"], rows)
+    yield from ("", "</details>")
+
+
+def _claims(paper: Paper) -> Iterator[str]:
+    """The claims as cards: those with a number, then the others folded."""
+
+    def told(claim: dict) -> bool:
+        return claim["verdict"] != words.NOT_COMPARABLE or claim["shown"] != NOT_RUN
+
+    decided = [claim for claim in paper.claims if told(claim)]
+    rest = [claim for claim in paper.claims if not told(claim)]
+    if not paper.claims:
+        yield "No claim of it is tested."
+        return
+    yield from map(_claim, decided)
+    if rest:
+        yield from ("", f"<details><summary>{len(rest)} claims without a number yet</summary>", "")
+        yield from (*map(_claim, rest), "", "</details>")
+
+
+def _claim(claim: dict) -> str:
+    effect = "" if claim["shown"] == NOT_RUN else f", {markdown(claim['shown'])}"
+    calibrated = ", calibrated" if claim["calibrated"] else ""
+    reason = f" {markdown(claim['reason'])}." if claim["reason"] else ""
+    return (
+        f"- {_grade(claim['verdict'])}{calibrated}{effect}: “{markdown(claim['statement'].rstrip('.'))}” "
+        f"({claim['section']}). Tested: {markdown(claim['tested'])}.{reason}"
+    )
+
+
+def _trained(paper: Paper) -> Iterator[str]:
+    if not paper.trained:
+        yield "No run of it is there."
+        return
+    yield f"[Each run, with its file, its values and the command that trains it again]({paper.name}-runs.md)."
+    yield from ("", "<details><summary>Commits and machines</summary>", "")
+    heads = ["commit", "machine", "device", "torch", "runs", "core-hours", "first steps by today's code"]
+    yield from markdown_table(heads, [[f"`{row[0]}`", *row[1:]] for row in paper.trained])
+    yield from ("", "</details>")
+
+
+# --- a paper's runs ------------------------------------------------------------------------------------------
+
+
+def runs_page(paper: Paper) -> str:
+    """The page of a paper's runs, by target, row and column; a cell is described once."""
+    lines = [
+        f"# Runs of {paper.name}",
+        "",
+        f"These runs stand behind the numbers of [{paper.name}]({paper.name}.md), by table, row and column. "
+        "`clpapers lineage FILE` follows a file down to its images; `snakemake FILE --cores --force` trains it again.",
+    ]
+    described: dict[str, str] = {}
+    for runs in (runs for section in paper.targets for runs in section.runs if any(files for _, files in runs.cells)):
+        lines += ["", f"## {markdown(runs.title)}", "", *_values(runs)]
+        for cell, files in runs.cells:
+            name = f"`{cell.spec['learner']['name']}-{cell.hash}`"
+            if cell.hash in described:
+                lines.append(f"- {name}: see [{markdown(described[cell.hash])}](#{_anchor_of(paper, cell.hash)})")
+                continue
+            described[cell.hash] = runs.title
+            lines += [f"- {name}", *(f"  - {_file(file)}" for file in files)]
+    return "\n".join(lines) + "\n"
+
+
+def _anchor_of(paper: Paper, key: str) -> str:
+    """The address of the first section that describes a cell."""
+    found = (runs for section in paper.targets for runs in section.runs)
+    return next(runs.anchor for runs in found if any(cell.hash == key for cell, _ in runs.cells))
+
+
+def _values(runs: Runs) -> Iterator[str]:
+    for metric, values in runs.values.items():
+        yield f"- {markdown(metric)} by seed: {', '.join(f'{seed}: {value}' for seed, value in values.items())}"
+
+
+def _file(file: dict) -> str:
+    seeds = ", ".join(map(str, file["seeds"]))
+    path = PurePosixPath(as_published(str(file["path"])))
+    again = file["begun"]
+    begun = f"; by today's code (`{again.commit[:10]}`, {again.date}) {again.verdict}" if again else ""
+    edited = ", **not as recorded**" * file["edited"]
+    return (
+        f"seed {seeds}: `{path}`, SHA-256 `{file['sha256'][:12]}`{edited}, commit `{file['commit'][:10]}`, "
+        f"{file['day']}, {file['machine']}, {file['hours']:.2g} h{begun}"
+    )
+
+
+# --- gallery -------------------------------------------------------------------------------------------------
+
+
+def gallery(papers: list[Paper], pictures: Mapping[str, str]) -> str:
+    """The page of all pictures. pictures: by `<paper>/<target>`, the file relative to the page."""
+    lines = ["# Gallery", "", "Every figure that has runs, by paper. A title leads to its numbers.", ""]
+    for paper in papers:
+        sections = [section for section in paper.targets if section.name in pictures]
+        lines += [f"## {paper.name}", ""] if sections else []
+        for each in sections:
+            title = markdown(each.target.spec["title"])
+            lines += [f"[{title}]({_section(paper, each.name)})", ""]
+            lines += [f"![{title}]({pictures[each.name]})", ""]
+    return "\n".join(lines).rstrip("\n") + "\n"

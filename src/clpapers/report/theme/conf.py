@@ -1,0 +1,58 @@
+"""The site's settings, which Sphinx reads."""
+
+import re
+
+from sphinx.application import Sphinx
+
+project = "clpapers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "index"
+html_theme = "pydata_sphinx_theme"
+html_title = "clpapers"
+html_static_path = ["_static"]
+html_css_files = ["site.css", "grades.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_use_index = False
+html_show_search_summary = False  # they are fetched, which a folder without a server does not allow
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "footer_start": [],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+myst_heading_anchors = 3
+myst_links_external_new_tab = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+default_role = "code"
+smartquotes = False
+ENTRY = re.compile(r"(?P<names>[`*\w.…]+(?:(?:, | → | and )[`*\w.…]+)*): (?P<text>\S.*)")
+
+
+def listed(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Make a list of a docstring's lines `name: text`, whose further lines are indented."""
+    made: list[str] = []
+    inside = False
+    for line in lines:
+        entry = ENTRY.fullmatch(line)
+        if entry:
+            made += [*([] if inside else [""]), f"- **{entry['names'].replace('`', '')}**: {entry['text']}"]
+            inside = True
+        elif inside and line.startswith("  "):
+            made.append(f"  {line.strip()}")
+        else:
+            made += ["", line] if inside and line else [line]
+            inside = inside and not line
+    lines[:] = made
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", listed)
