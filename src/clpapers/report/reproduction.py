@@ -231,7 +231,8 @@ class _Reproduction:
         page = plan.targets[name].stem.with_suffix(".md")
         if not plan.present(plan.targets[name]).cells:
             return "Nothing of it is published yet.\n"
-        plan.targets[name].metrics.unlink(missing_ok=True)
+        for path in (plan.targets[name].metrics, page):
+            path.unlink(missing_ok=True)
         self.make(page, plan=plan)
         lines = page.read_text(encoding="utf-8").splitlines()
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
