@@ -23,16 +23,40 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
 from clpapers.provenance import ProvenanceError
 
+
+def claimed_folder():
+    """The open file whose lock this build holds as long as its process lives; another build in the folder is refused.
+
+    Snakemake would let both write the same files, since it looks for the locks of equal outputs alone. The locks of one
+    that was killed are removed: they would refuse the same command given again.
+    """
+    Path(".snakemake/locks").mkdir(parents=True, exist_ok=True)
+    alive = open(".snakemake/alive", "a")
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit("clpapers: another build is at work in this folder; wait for it, or end it, and try again")
+    except OSError:
+        return alive  # a file system without such locks: `snakemake --unlock` remains
+    for lock in Path(".snakemake/locks").glob("*.lock"):
+        lock.unlink(missing_ok=True)
+    return alive
+
+
+REQUESTED, DESCRIBES = preparation.requested_targets(sys.argv[1:])
+ALIVE = claimed_folder() if workflow.is_main_process and not DESCRIBES else None
 try:
-    SETTINGS = check_settings(config, take=workflow.is_main_process)  # jobs work with what their build has taken in
+    # Jobs work with what their build has taken in, and what only describes a build takes nothing in.
+    SETTINGS = check_settings(config, take=workflow.is_main_process, keep=not DESCRIBES)
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     CHOICE_FILE = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
     CHOICE = choice.read(Path(CHOICE_FILE)) if CHOICE_FILE else None
     OWN = own.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
+    if workflow.is_main_process:
+        own.try_of_papers(SETTINGS["papers"])
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
-    REQUESTED, DESCRIBES = preparation.requested_targets(sys.argv[1:])
     if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
         if preparation.concerns(SCALE, REQUESTED):
             preparation.restore_times(Path("results", SCALE))
@@ -55,29 +79,7 @@ except KeyboardInterrupt:
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 
 
-def drop_dead_locks():
-    """Remove the locks of Snakemakes that were killed, which would refuse the same command given again.
-
-    Every running Snakemake shares a kernel lock, which ends with its process. Whoever gets that lock alone is the only
-    one running: all files in Snakemake's own folder of locks are then a killed one's. Returns the open file that holds
-    the share.
-    """
-    Path(".snakemake/locks").mkdir(parents=True, exist_ok=True)
-    alive = open(".snakemake/alive", "a")
-    try:
-        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for lock in Path(".snakemake/locks").glob("*.lock"):
-            lock.unlink(missing_ok=True)
-    except BlockingIOError:
-        pass  # another Snakemake is at work here: its locks stand
-    except OSError:
-        return alive  # a file system without such locks: `snakemake --unlock` remains
-    fcntl.flock(alive, fcntl.LOCK_SH)
-    return alive
-
-
 if workflow.is_main_process:
-    ALIVE = drop_dead_locks()
     if CUDA and "gpu_mem_mb" not in workflow.global_resources and (seen := cards.visible()):
         workflow.register_resource("gpu_mem_mb", sum(card.memory for card in seen))  # jobs beyond it would only wait
 

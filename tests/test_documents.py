@@ -3,6 +3,7 @@
 import itertools
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -135,6 +136,15 @@ def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plan
     lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")][:3] for line in lines if line.startswith("| ")]
     assert sorted(row for row in rows if "/" in row[0]) == sorted(expected)
+
+
+def test_the_page_of_keys_is_what_its_command_writes():
+    """Of every key, option and metric that there is; so it changes with a schema or a declaration."""
+    page = ROOT / "docs/keys.py"
+    module = ModuleType("keys")
+    module.__file__ = str(page)
+    exec(compile(page.read_bytes(), page, "exec"), vars(module))
+    assert (ROOT / "docs/keys.md").read_text(encoding="utf-8") == module.page()
 
 
 def test_hours_told_elsewhere_are_those_of_the_page_of_targets():

@@ -1,10 +1,13 @@
 """Grids, and selections of hyper-parameters, become cells."""
 
+from pathlib import Path
+
 import pytest
 from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, SPLIT, cells, edit, plan, refusal
 
 from clpapers.cli.runs import fill
 from clpapers.config.model import SELECTED
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -161,3 +164,64 @@ def test_a_bad_selection_is_refused_in_one_line(selecting, old, new, line):
     with pytest.raises(ConfigError) as refusal:
         plan()
     assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_iterations_are_batches_of_items_of_each_task():
+    """However the batch is written: 7 steps of 10 and of 5 items are 70 and 35, and 70 items are the same cell."""
+    ten, five, items = (
+        cells(SPLIT | order, ["single"], {"budget": {"batch": batch}}, oracle=["sp5"])[("single", "sp5")]
+        for order, batch in (({"iterations": 7}, 10), ({"iterations": 7}, 5), ({"items": 70}, 10))
+    )
+    assert (ten.spec["order"]["items"], five.spec["order"]["items"]) == (70, 35)
+    assert items.hash == ten.hash
+
+
+def test_iterations_beside_items_or_of_whole_tasks_are_refused():
+    assert refusal(SPLIT | {"iterations": 7, "items": 7}, ["single"]).startswith("order.iterations: 7 needs leave out")
+    whole = refusal(SPLIT | {"iterations": 7}, ["single"], {"budget": {"batch": "task"}})
+    assert whole.startswith("order.iterations: 7 needs a number for budget.batch")
+
+
+def test_a_memory_may_be_written_for_each_class_of_each_task():
+    """Ten classes; on pixel permutations ten in each of three tasks; on domains of five tasks two."""
+    edit(PAPER, "    grid: {dataset: [mnist, cifar10]", "    grid: {dataset: [mnist]")
+    edit(PAPER, "memory: 10", "memory_per_class: 4")
+    kept = Path(PAPER).read_text()
+    for order, memory in (("split", 40), ("split_domains", 40), ("permuted_pixels", 120)):
+        tasks = 3 if order == "permuted_pixels" else 5
+        Path(PAPER).write_text(kept.replace("name: stf, mu_sigma: 0.05", f"name: {order}, tasks: {tasks}"))
+        assert {c.spec["budget"]["memory"] for _, c in plan().targets["tiny/table1"].cells} == {memory}
+    told = refusal(SPLIT, ["single"], {"budget": {"memory_per_class": 4}}, oracle=["sp5"])
+    assert told.startswith("budget.memory_per_class: 4 beside memory 10")
+
+
+def test_a_target_gives_learners_options_of_its_own():
+    """Laid over the paper's for the learners that it names."""
+    before = {factors["learner"]: cell for factors, cell in plan().targets["tiny/table1"].cells}
+    edit(PAPER, "    grid: {dataset: [mnist", "    learners: {er: {forward: joint}}\n    grid: {dataset: [mnist")
+    after = {factors["learner"]: cell for factors, cell in plan().targets["tiny/table1"].cells}
+    assert after["er"].spec["learner"]["forward"] == "joint"
+    assert after["ace"].hash == before["ace"].hash
+
+
+@pytest.mark.parametrize(
+    ("learners", "told"),
+    [("mir: {}", "mir"), ("er: {forwards: joint}", "forwards"), ("er: {forward: twice}", "twice")],
+)
+def test_what_a_target_says_of_no_learner_of_its_own_or_no_option_is_refused(learners, told):
+    edit(PAPER, "    grid: {dataset: [mnist", f"    learners: {{{learners}}}\n    grid: {{dataset: [mnist")
+    with pytest.raises(ConfigError) as refused:
+        plan()
+    assert told in str(refused.value)
+
+
+def test_an_option_with_its_default_is_left_out_so_that_a_cell_keeps_its_hash():
+    split = {"oracle": ["sp5"]}
+    usual = cells(SPLIT, ["ewc"], **split)
+    edit(PAPER, "half: true", "half: true\n    centres: running")
+    assert {cell.hash for _, cell in Plan("real", ["tiny"]).targets["tiny/table1"].cells} == {
+        cell.hash for cell in usual.values()
+    }
+    edit(PAPER, "centres: running", "centres: separate")
+    ((_, other),) = Plan("real", ["tiny"]).targets["tiny/table1"].cells
+    assert other.spec["learner"]["centres"] == "separate"

@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_paper import PAPER, TEXT, settings
+import yaml
+from tiny_paper import PAPER, SETTINGS, TEXT, settings
 
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, short_repr
-from clpapers.config.settings import all_papers, own_papers
+from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import paper_file
 from clpapers.datasets.sources import FORMATS
 
@@ -253,3 +254,99 @@ def test_what_rests_on_a_file_from_outside(away):
 def test_the_schema_lists_every_format():
     rules = Path("workflow/schemas/datasets.schema.yaml").read_text()
     assert all(name in rules for name in FORMATS)
+
+
+OWN = '''\
+from clpapers import Method
+
+
+class Mine(Method):
+    """A method of the paper's own."""
+
+    def __init__(self, rate: float = 1.0): ...
+
+    def observe(self, x, y): ...
+'''
+WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
+
+
+def learners_of(paper):
+    """The learner of each label in the cells of a paper's table on the paper's own data set."""
+    cells = Plan("tiny", [paper]).targets[f"{paper}/table1"].cells
+    return {factors["learner"]: cell for factors, cell in cells if factors["dataset"] == "shapes"}
+
+
+@pytest.fixture
+def with_own(away):
+    (away / "mine.yaml").write_text(WITH_OWN)
+    (away / "mine.py").write_text(OWN)
+    return away
+
+
+def test_a_paper_brings_methods_of_its_own_along(with_own):
+    """Cells name a copy by the digest of the code and give its options' defaults; no other paper has a row of it."""
+    taken(with_own)
+    (copy,) = (name for name in copies() if name.startswith("methods/"))
+    cells = learners_of("mine")
+    assert cells["ace"].spec["learner"] == {"name": "mine", "file": f"config/outside/{copy}", "rate": 1.0}
+    assert cells["ace"].folder.name.startswith("mine-")
+    assert cells["er"].method is None
+    assert {factors["learner"] for factors, _ in Plan("tiny", ["tiny"]).targets["tiny/table1"].cells} == {"er", "ace"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [("= 1.0", "= 2.0", True), ("A method of", "Another of", False), ("(self, x", "(self,x", False)],
+)
+def test_an_edit_of_its_code_makes_another_cell_and_leaves_no_old_copy(with_own, old, new, changes):
+    taken(with_own)
+    before = learners_of("mine")
+    (with_own / "mine.py").write_text(OWN.replace(old, new))
+    taken(with_own)
+    after = learners_of("mine")
+    assert (before["ace"].hash != after["ace"].hash) == changes
+    assert before["er"].hash == after["er"].hash
+    assert len([name for name in copies() if name.startswith("methods/")]) == 1
+
+
+def test_a_method_that_the_paper_no_longer_names_goes(with_own):
+    taken(with_own)
+    (with_own / "mine.yaml").write_text(MINE)
+    taken(with_own)
+    assert not [name for name in copies() if name.startswith("methods/")]
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "told"),
+    [
+        (OWN, "other.py", "learners.ace.method: 'other.py'"),
+        ("class Mine(", "mine.py", "mine.py: not Python"),
+        ("x = 1\n", "mine.py", "mine.py:1: it has not one DECLARATION"),
+    ],
+)
+def test_a_file_that_is_no_method_is_refused_and_nothing_taken_in(with_own, text, method, told):
+    (with_own / "mine.yaml").write_text(WITH_OWN.replace("mine.py", method))
+    (with_own / "mine.py").write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        taken(with_own)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert copies() == set()
+
+
+def test_reports_can_tell_it_from_the_papers_of_the_project(away):
+    taken(away)
+    plan = Plan("tiny", all_papers())
+    assert plan.about["mine"]["from_outside"]
+    assert "from_outside" not in plan.about["tiny"]
+
+
+def test_what_only_describes_a_build_reads_the_originals_and_copies_no_paper(with_own, monkeypatch):
+    """A paper that is no longer right then stands in nobody's way."""
+    monkeypatch.setattr(outside, "_tried", {})
+    given = {"papers": ["tiny", f"{with_own}/mine.yaml"], "datasets": [f"{with_own}/shapes.yaml"]}
+    assert check_settings(yaml.safe_load(TEXT[SETTINGS]) | given, keep=False)["papers"] == ["tiny", "mine"]
+    assert "mine/table1" in Plan("tiny", ["mine"]).targets
+    assert {name.partition("/")[0] for name in copies()} == {"methods"}
+    outside._tried.clear()  # as in the next process
+    assert all_papers() == ["tiny"]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 REFUSED = [
     # keys and values of a cell
     (PAPER, "memory: 10", "memroy: 10", "defaults.budget: unknown key 'memroy'; allowed: batch, clip, learning_rate, "
-     "memory, momentum, optimizer, replay_batch"),
+     "memory, memory_per_class, momentum, optimizer, replay_batch"),
     (PAPER, "memory: 10", "memory: -10", "defaults.budget.memory: -10 must be at least 1"),
     (PAPER, "memory: 10", "memory: 0", "defaults.budget.memory: 0 must be at least 1"),
     (PAPER, "memory: 10", "memory: 1.5", "defaults.budget.memory: 1.5 is not of type integer"),
@@ -52,8 +52,8 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_ordered, split_range, split_overlapping, dominant, dominant_ordered, random, offline, "
-     "permuted_pixels, instances"),
+     "split_two, split_domains, split_ordered, split_range, split_overlapping, dominant, dominant_ordered, random, "
+     "offline, permuted_pixels, instances"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has no "
@@ -89,7 +89,7 @@ REFUSED = [
     (PAPER, "name: stf, mu_sigma: 0.05", "name: split_ordered, cycles: 5", f"{CELL}: order split_ordered needs a value "
      "for 'tasks'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: split_ordered, tasks: 5, unpermuted_first: true", f"{CELL}: order "
-     "split_ordered takes no 'unpermuted_first'; it takes cycles, epochs, length, tasks"),
+     "split_ordered takes no 'unpermuted_first'; it takes cycles, epochs, items, iterations, length, tasks"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: permuted_pixels, tasks: 5, unpermuted_first: 1",
      "defaults.order.unpermuted_first: 1 is not of type boolean"),
     # oracles and restrictions
@@ -122,7 +122,8 @@ REFUSED = [
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
     (PAPER, "forward: separate", "forward: twice", "learners.er.forward: 'twice' is not one of separate, joint, "
      "concatenated"),
-    (PAPER, "forward: separate", "mask: present", "learners.er: unknown key 'mask'; allowed: cell, forward, method"),
+    (PAPER, "forward: separate", "mask: present", "learners.er: unknown key 'mask'; allowed: cell, "
+     "classes, forward, method"),
     (PAPER, "learners: {ace: {cell", "learners: {aec: {cell", "datasets.cifar10.learners.aec: 'aec' is not one of er, "
      "ace"),
     (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
@@ -163,7 +164,7 @@ REFUSED = [
     (PAPER, GRID, GRID[:-1] + ", budget.memory: [5, -5]}", "targets.table1.grid.budget.memory[1]: budget.memory: -5 "
      "must be at least 1"),
     (PAPER, GRID, GRID[:-1] + ", budget.memroy: [5]}", "targets.table1.grid.budget.memroy[0]: budget: unknown key "
-     "'memroy'; allowed: batch, clip, learning_rate, memory, momentum, optimizer, replay_batch"),
+     "'memroy'; allowed: batch, clip, learning_rate, memory, memory_per_class, momentum, optimizer, replay_batch"),
     (PAPER, GRID, GRID[:-1] + ", learner.alpha: [1]}", "targets.table1.grid.learner.alpha: none of er, ace takes it"),
     (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
      "takes it"),
@@ -235,11 +236,11 @@ REFUSED = [
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
     (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
-     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, random_state, "
-     "share, tasks, unpermuted_first"),
+     "cycles, epochs, first, items, iterations, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, "
+     "random_state, share, tasks, unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
-     "'mask'; allowed: cell, forward, method"),
+     "'mask'; allowed: cell, classes, forward, method"),
     # data sets
     (DATASETS, "  train: 60000", "  train: -1", "mnist.train: -1 must be at least 1"),
     (DATASETS, "      formats: [idx]", "      formats: [xdi]", "mnist.sources[0].formats[0]: 'xdi' is not one of "

@@ -50,7 +50,8 @@ def test_labels_come_from_the_frozen_solver():
     rngs, replayed = learner.rngs, []
     for _ in range(2):
         learner.rngs = copy.deepcopy(rngs)
-        replayed.append(learner.replay(x))
+        x_r, (y_r,) = learner.replay(x)
+        replayed.append((x_r, y_r))
         learner.rngs = copy.deepcopy(rngs)
         z = learner.noise(x.shape[1])
         torch.testing.assert_close(replayed[-1][0].flatten(2), torch.sigmoid(frozen[1](z[..., None, None])))
@@ -95,14 +96,14 @@ def test_where_training_is_masked_labels_are_of_tasks_seen_before():
     for t in range(len(way.changes)):
         way.step()
         if way.learner.old:
-            _, y = way.learner.replay(way.batch(t)[0])
+            _, (y,) = way.learner.replay(way.batch(t)[0])
             for s in range(2):
                 now = way.setting.step(t)
                 earlier = [i for i in range(now.start) if way.setting.tasks[s, i] != way.setting.tasks[s, now][0]]
                 seen = set(way.setting.tasks[s, earlier].tolist())
                 allowed = {c for c in range(6) if any(way.setting.task_classes[s, task, c] for task in seen)}
                 assert set(y[s].tolist()) <= allowed
-                assert set(way.learner.replayable[s].nonzero()[:, 0].tolist()) == allowed
+                assert set(way.learner.replayable[0][s].nonzero()[:, 0].tolist()) == allowed
     assert len(allowed) == 4
 
 
@@ -212,6 +213,15 @@ def test_a_seed_does_not_depend_on_its_stack_mates():
         torch.testing.assert_close(replayed[0][0][s], replayed[1][0][0], rtol=1e-5, atol=1e-6)
 
 
+def test_by_task_an_image_is_labelled_among_the_classes_of_each_past_task():
+    way = on_its_way({"labels": "by_task"}, train="oracle")
+    way.walk()
+    _, labels = way.learner.replay(way.batch(0)[0])
+    classes = [set(way.setting.task_classes[0, task].nonzero()[:, 0].tolist()) for task in range(2)]
+    assert len(labels) == 2
+    assert all(set(y.flatten().tolist()) <= own for y, own in zip(labels, classes))
+
+
 # --- the auto-encoder --------------------------------------------------------------------------------------
 
 
@@ -249,7 +259,7 @@ def test_with_a_resnet_images_are_drawn_in_their_own_shape(reconstruction, name)
     data = images(classes=6, items=7, shape=(8, 8, 3))
     way = on_its_way({"name": name, "reconstruction": reconstruction}, net=RESNET, data=data, batch=10)
     losses = [way.step()[0].item() for _ in way.changes]
-    x_r, y_r = way.learner.replay(way.batch(0)[0])
+    x_r, (y_r,) = way.learner.replay(way.batch(0)[0])
     assert x_r.shape == (1, 10, 3, 8, 8)
     assert x_r.min() > 0
     assert x_r.max() < 1

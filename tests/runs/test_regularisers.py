@@ -107,6 +107,60 @@ def test_squared_gradients_of_sampled_classes():
         torch.testing.assert_close(mine, other.square(), rtol=1e-8, atol=1e-14)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_squared_gradients_of_every_class_are_weighted_by_its_probability(masked):
+    """Each seed has a mask of its own; a class that does not compete weighs nothing."""
+    net = stack(lambda: nets.build(MLP, (1, 4, 4), 4).double(), [3, 4])
+    x = torch.rand(2, 5, 1, 4, 4, dtype=torch.float64)
+    allowed = [[0, 2], [1, 2, 3]] if masked else [[0, 1, 2, 3]] * 2
+    mask = torch.tensor([[c in each for c in range(4)] for each in allowed])
+    found = squared_gradients(net, x, mask if masked else None, every=True)
+    for s in range(2):
+        expected = [torch.zeros_like(p[s]) for p in net.parameters()]
+        for item in range(5):
+            log_p = F.log_softmax(net(x)[s, item, allowed[s]], dim=0)
+            for each in log_p:
+                gradients = torch.autograd.grad(each, list(net.parameters()), retain_graph=True)
+                for sum_, gradient in zip(expected, gradients):
+                    sum_ += each.detach().exp() * gradient[s] ** 2 / 5
+        for mine, other in zip(found, expected):
+            torch.testing.assert_close(mine[s], other, rtol=1e-8, atol=1e-14)
+
+
+def test_separate_centres_are_a_penalty_for_each_task():
+    """By a plain loop: after each task its Fisher, over all labels, and its weights are kept beside the others'."""
+    order = {"name": "split", "tasks": 3, "length": None}
+    options = EWC | {"fisher": {"samples": 99, "labels": "every"}, "centres": "separate", "gamma": 0.0}
+    data = images(classes=6, items=5)
+    spec = cell(options, MLP, oracle={"name": "chunks"}, order=order, batch=5)
+    way = Way(spec, data, [made(spec, data)])
+    net, kept, begun = way.ordinary(), [], 0
+    optimizer = way.optimizer(net)
+    for t, changed in enumerate(way.changes):
+        if changed:
+            items = way.setting.items[:, way.setting.step(begun).start : way.setting.step(t).start]
+            fisher = [torch.zeros_like(p) for p in net.parameters()]
+            for image in way.setting.images(items)[0]:
+                log_p = F.log_softmax(net(image[None])[0], dim=0)
+                for each in log_p:
+                    for sum_, g in zip(fisher, torch.autograd.grad(each, list(net.parameters()), retain_graph=True)):
+                        sum_ += each.detach().exp() * g**2 / items.shape[1]
+            kept.append((fisher, [p.detach().clone() for p in net.parameters()]))
+            begun = t
+        x, y = way.batch(t)
+        loss = F.cross_entropy(net(x[0]), y[0])
+        for fisher, centre in kept:
+            loss = loss + EWC["strength"] / 2 * sum(
+                (f * (p - c) ** 2).sum() for f, p, c in zip(fisher, net.parameters(), centre)
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        way.step()
+    assert len(kept) == 2
+    assert_same_net(way.learner.net, net, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
 def test_squared_gradients_leave_no_trace(net):
     """Neither on the running statistics, nor on the mode, nor among the gradients."""
@@ -331,7 +385,7 @@ def test_what_was_kept_does_not_follow_the_live_weights(learner):
     spec = cell(learner, MLP)
     way = Way(spec, DATA, [made(spec, DATA)])
     way.walk(until=int(way.changes.argmax()) + 1)
-    kept = way.learner.centre if learner is EWC else way.learner.anchor
+    kept = way.learner.pulls[-1][1] if learner is EWC else way.learner.anchor
     then = [each.clone() for each in kept]
     way.step()
     assert not way.changes[way.t - 1]

@@ -9,7 +9,12 @@ from clpapers.streams.stream import Stream
 
 TRAIN_Y = np.repeat([0, 1, 2, 3], 2)
 BATCHES = [[0, 1, 0], [2, 2, 3], [1, 3, 3]]  # classes
-COMPETING = {"none": None, "oracle": None, "present": [[0, 1], [2, 3], [1, 3]]}
+COMPETING = {
+    "none": None,
+    "oracle": None,
+    "present": [[0, 1], [2, 3], [1, 3]],
+    "seen": [[0, 1], [0, 1, 2, 3], [0, 1, 2, 3]],
+}
 
 
 @pytest.mark.parametrize("train", COMPETING)

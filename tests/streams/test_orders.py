@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.streams import orders
-from clpapers.streams.chunks import chunks_of_classes, class_of_output, class_order, output_labels, overlapping_classes
+from clpapers.streams.chunks import (
+    chunks_of_classes,
+    class_of_output,
+    class_order,
+    output_labels,
+    outputs_at_test,
+    overlapping_classes,
+)
 
 SPLIT = {"name": "split", "tasks": 5}
 STF = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / 5}
@@ -109,6 +116,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split_ordered", "tasks": 5}, "split_ordered-5"),
         ({"cycles": 5, "epochs": 2, "name": "split_ordered", "tasks": 5}, "split_ordered-5-e2-c5"),
         ({"name": "split", "tasks": 5, "cycles": 1}, "split-5"),
+        ({"name": "split_domains", "tasks": 5, "items": 640}, "split_domains-5-i640"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": True}, "permuted_pixels-2-unpermuted_first"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": False}, "permuted_pixels-2"),
         ({"once": True, "name": "permuted_pixels", "tasks": 2, "cycles": 3}, "permuted_pixels-2-c3-once"),
@@ -156,6 +164,9 @@ def test_slugs(order, expected):
         ({"name": "random", "epochs": 2}, "'epochs' is not one of length"),
         ({"name": "split_two", "tasks": 5, "cycles": 2}, "'cycles' is not one of tasks, length"),
         ({"name": "split", "tasks": 5, "cycles": 0}, "cycles: 0 is not a whole number"),
+        ({"name": "split", "tasks": 5, "items": 0}, "items: 0 is not a whole number"),
+        ({"name": "split", "tasks": 5, "items": 9, "epochs": 2}, "split: items: .* leave out epochs"),
+        ({"name": "split_two", "tasks": 5, "items": 9}, "'items' is not one of tasks, length"),
         ({"name": "split", "tasks": 5, "unpermuted_first": True}, "'unpermuted_first' is not one of tasks, length"),
         ({"name": "permuted_pixels", "tasks": 5, "unpermuted_first": 1}, "unpermuted_first: 1 is not true or false"),
         ({"name": "permuted_pixels", "tasks": 5, "once": 1}, "once: 1 is not true or false"),
@@ -393,6 +404,37 @@ def test_every_epoch_of_a_task_comes_before_the_next_task(order, length):
         np.testing.assert_array_equal(epochs[0], one)
         assert (np.sort(epochs) == np.sort(one)).all()
         assert len(np.unique(epochs, axis=0)) == 3  # shuffled afresh
+
+
+@pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "split_domains", "tasks": 3}])
+@pytest.mark.parametrize("items", [150, 1000, 1])
+def test_a_task_of_so_many_items_is_epoch_after_epoch_of_it_cut_off(order, items):
+    once, cut = orders.make(order, LABELS, 3), orders.make(order | {"items": items}, LABELS, 3)
+    assert cut.boundaries.tolist() == [items, 2 * items]
+    for whole, part in zip(*(np.split(s.indices, s.boundaries) for s in (once, cut)), strict=True):
+        assert part[: whole.size].tolist() == whole[:items].tolist()
+        for start in range(0, items, whole.size):
+            epoch = part[start : start + whole.size]
+            assert len(set(epoch.tolist())) == epoch.size
+            assert set(epoch.tolist()) <= set(whole.tolist())
+
+
+@pytest.mark.parametrize("tasks", [3, 5])
+def test_outputs_of_domains_are_places_within_a_task(tasks):
+    """The tasks and the order of items are those of `split`; a class has the place at which it was dealt."""
+    order, split = {"name": "split_domains", "tasks": tasks}, {"name": "split", "tasks": tasks}
+    stream = orders.make(order, LABELS, 3)
+    assert stream.indices.tolist() == orders.make(split, LABELS, 3).indices.tolist()
+    outputs = output_labels(order, LABELS[stream.indices], stream.chunk, 10, 3)
+    of_task = [class_order(split, 10, 3)[start:][:size] for start, size in ((0, 4), (4, 3), (7, 3))]
+    if tasks == 5:
+        of_task = np.split(class_order(split, 10, 3), 5)
+    for task, classes in enumerate(of_task):
+        for place, c in enumerate(classes):
+            assert set(outputs[LABELS[stream.indices] == c].tolist()) == {place}
+            items, places, domains = outputs_at_test(order, np.array([c]), 10, 3)
+            assert (items.tolist(), places.tolist(), domains.tolist()) == ([0], [place], [task])
+    assert len(class_of_output(order, 10, 3)) == max(map(len, of_task))
 
 
 REPEATING = [

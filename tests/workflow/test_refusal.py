@@ -1,5 +1,7 @@
 """What is wrong is refused before anything starts: one line that says what and where, and no traceback."""
 
+import fcntl
+
 import pandas as pd
 import pytest
 
@@ -114,3 +116,12 @@ def test_the_command_line_misused(pristine, arguments, line):
     done = pristine.clpapers(*arguments.split())
     assert (done.returncode, done.stdout) == (2, f"clpapers: {line}\n")
     assert not (pristine.folder / "results").exists()
+
+
+def test_a_second_build_in_one_folder_is_refused_and_a_dry_run_is_not(project):
+    """The lock is a living process's: it goes with the build, however that ends."""
+    (project.folder / ".snakemake").mkdir(exist_ok=True)
+    with (project.folder / ".snakemake/alive").open("a") as alive:
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        refused(project, "all", "--cores", "1", line="another build is at work in this folder")
+        assert project.snakemake("all", "-n").returncode == 0

@@ -179,6 +179,7 @@ def _from_outside(plan: Plan, results: list[Path], records: dict[str, dict]) -> 
     files = {plan.datasets[name]["declared"] for name in names if "declared" in plan.datasets[name]}
     files |= {item["path"] for record in records.values() for item in record.get("outside", ())}
     files |= {str(outside.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
+    files |= {str(file) for name, file in outside.files("methods").items() if name.partition(".")[0] in papers}
     return files
 
 

@@ -83,7 +83,8 @@ def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float, bytes_: int = B
     most = max(bytes_ // math.prod(size.shape), 2 * size.classes)
     size = dataclasses.replace(size, train=min(size.train, most), test=min(size.test, most))
     if spec["budget"]["batch"] != "task":
-        spec["order"].pop("epochs", None)
+        for key in ("epochs", "items") if spec["order"]["name"] != "offline" else ():
+            spec["order"].pop(key, None)
     if (spec["order"]["length"] or 0) > size.train:
         spec["order"]["length"] = None
     data = real(cell, size) or noise(size, features="features" in plan.datasets[spec["dataset"]])

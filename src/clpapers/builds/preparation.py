@@ -257,6 +257,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     )
     of_streams = dict.fromkeys(stream[0] for target in (*targets, *named) for stream in target.streams)
     images = [name for dataset in of_streams if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
+    notes += rowless(plan, [*targets, *named])
     cells = priority.relevant(plan, [*targets, *named], runs)
     data.note_absent([name for cell in cells.values() for name in plan.data_of(cell)] + images)
     data.get(images)
@@ -313,6 +314,14 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
 def _deaf() -> None:
     """Leave Ctrl-C to the process that began this one: that ends it, and says so in one line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def rowless(plan: Plan, targets: Iterable[Target]) -> list[str]:
+    """A line on the targets that show no method from outside, as they have one method and compare none."""
+    alone = [f"{t.paper}/{t.name}" for t in targets if t.cells and len({f["learner"] for f, _ in t.cells}) == 1]
+    return [f"{', '.join(alone)}: no row of a method from outside, as one method has no comparison"] * bool(
+        plan.methods and alone
+    )
 
 
 def announcement(budget: Budget, data: Data) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import jsonschema
 
 from clpapers.home import place
+from clpapers.provenance import without_docstrings
 
 LEARNERS = Path(__file__).parents[1] / "runs" / "learners"
 NAME = "DECLARATION"
@@ -35,7 +37,7 @@ class Method:
 
     name: the file's.
     options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
-        every option.
+        every option, or leaves out one of this project's methods that has its default.
     uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
         classes `competing` in training. Unused parts are left out of its cells.
     needs: requirements on a cell: dotted key → admissible values.
@@ -122,8 +124,17 @@ def method_of(learner: Mapping) -> Method:
 
 @functools.cache
 def copied(file: Path) -> Method:
-    """The method whose file was copied to `methods/<name>-<digest>.py`. Raises `DeclarationError` as `read`."""
-    return dataclasses.replace(read(file), name=file.stem.partition("-")[0], file=str(file))
+    """The method whose file was copied to `methods/<name>-<digest>.py`, of a paper's own with the paper before a dot.
+
+    Raises `DeclarationError` as `read`.
+    """
+    return dataclasses.replace(read(file), name=file.stem.partition("-")[0].rpartition(".")[2], file=str(file))
+
+
+def code_digest(file: Path) -> str:
+    """The digest of a method's code, ten hexadecimal digits; comments and docstrings do not count."""
+    tree = without_docstrings(ast.parse(file.read_text(encoding="utf-8-sig")))
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:10]
 
 
 def read(file: Path) -> Method:

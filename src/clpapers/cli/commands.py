@@ -200,7 +200,8 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
     sub = command("cell", "show the origin of each value of a cell: the file, the line and the layer", "--scale")
-    sub.add_argument("hash", help="its hash in results/<scale>/runs/index.csv and in the paths of runs")
+    text = "its hash, as in results/<scale>/runs/index.csv; of a target, the hashes of its cells are listed"
+    sub.add_argument("hash", metavar="HASH|PAPER/TARGET", help=text)
     sub = command(
         "audit", "hash every file again; list edited, stale and foreign files, and missing records", "--scale"
     )
@@ -211,8 +212,8 @@ def _parser() -> argparse.ArgumentParser:
     command("targets", "list every target with its command, its runs and its cost", "--scale", "papers")
     command("desiderata", "list the desiderata of Farquhar and Gal that each target's runs meet", "--scale", "papers")
     sub = command("next", "list the runs that a build would train next, and the questions that they decide", "--scale")
-    text = "papers, as `all` builds them, or targets; config.yaml's papers by default"
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=text)
+    text = "papers, as `all` builds them, a file of one's own among them, or targets; config.yaml's papers by default"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]|PAPER.yaml", help=text)
     text = "core-hours, or all; by default 1 for papers and all for targets"
     sub.add_argument("--hours", type=core_hours, metavar="H", help=text)
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")

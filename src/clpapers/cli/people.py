@@ -129,7 +129,12 @@ def cell(options: argparse.Namespace) -> None:
     """Print every value of a cell with its file and line, and with its layer or the reason of a derived value."""
     from clpapers.config.origins import origins
 
-    values = origins(_settings(options)["scale"], options.hash)
+    scale = _settings(options)["scale"]
+    if "/" in options.hash:
+        (target,) = Plan(scale, all_papers()).named_targets([options.hash])
+        print("\n".join(f"{c.hash}  {' '.join(f'{k}={v}' for k, v in factors.items())}" for factors, c in target.cells))
+        return
+    values = origins(scale, options.hash)
     rows = [(key, value if isinstance(value, str) else json.dumps(value), *rest) for key, value, *rest in values]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     print("\n".join("  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows))
@@ -151,7 +156,7 @@ def _settings(options: argparse.Namespace, *more: str) -> dict:
     """The settings of config.yaml, overridden by the given options `scale`, `papers` and `more`."""
     values = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
     given = {key: value for key, value in values.items() if value is not None and value != []}
-    return check_settings(given, where=options.command)
+    return check_settings(given, keep=options.command not in ("next", "cell"), where=options.command)
 
 
 def _configured(options: argparse.Namespace) -> Plan:
@@ -183,7 +188,7 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers.builds import preparation
     from clpapers.graph import own
 
-    targets = [name for name in options.names if "/" in name]
+    targets = [name for name in options.names if "/" in name and not name.endswith(".yaml")]
     options.papers = [name for name in options.names if name not in targets]
     if options.hours is None:
         options.hours = "all" if targets and not options.papers else 1.0
@@ -281,11 +286,12 @@ def try_out(options: argparse.Namespace) -> None:
 
     file, scale = options.file, _settings(options)["scale"]
     own.check(file)
-    plan = Plan(scale, all_papers(), methods=[str(file)])
-    print(f"{file}: {own.placement(plan, file.stem)}", flush=True)
+    paper = own.paper_of(file)
+    plan = None if paper else Plan(scale, all_papers(), methods=[str(file)])
+    print(f"{file}: {own.placement(plan, file.stem) if plan else f'a method of {paper}'}", flush=True)
     for contract in trial.contracts(file):
         print(contract, flush=True)
-    for cost in () if options.contracts else price(plan, file.stem):
+    for cost in price(plan, file.stem) if plan and not options.contracts else ():
         print(f"{file}: {cost}", flush=True)
 
 

@@ -78,9 +78,9 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
 
     setting = re.compile(rf"({'|'.join(schema('config')['properties'])})=(.*)", re.DOTALL)
     given = {m[1]: read_text(f"{m[1]}: {m[2]}", "--config") for m in map(setting.fullmatch, arguments) if m}
-    settings = check_settings(
-        {key: value for each in given.values() for key, value in each.items()}
-    )  # takes in files from outside
+    settings = check_settings(  # the build itself takes files from outside in
+        {key: value for each in given.values() for key, value in each.items()}, keep=False
+    )
     papers = "|".join(all_papers())
     names = {
         i

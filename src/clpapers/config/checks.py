@@ -11,7 +11,15 @@ from clpapers.config.model import pretrained
 from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
 from clpapers.runs.norms import fewest, least_side
-from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
+from clpapers.streams.chunks import (
+    CLASS_CHUNKS,
+    DOMAINS,
+    chunks_of_classes,
+    class_of_output,
+    classes_of,
+    domains_of_classes,
+    overlapping_classes,
+)
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
@@ -19,9 +27,9 @@ from clpapers.targets.tex import latex
 
 # Options of orders, nets and budgets that may be missing, so that cells without them keep their hashes.
 OPTIONAL = (
-    *("epochs", "cycles", "unpermuted_first", "once", "random_state"),
+    *("epochs", "cycles", "items", "iterations", "unpermuted_first", "once", "random_state"),
     *("init", "epsilon", "shortcut_norm", "copies"),
-    *("momentum", "clip"),
+    *("momentum", "clip", "memory_per_class"),
 )
 
 
@@ -45,8 +53,21 @@ def complete(where: str, part: str, block: dict) -> None:
             raise ConfigError(f"{where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}")
 
 
-def order(where: str, facts: Facts, written: dict, dataset: str) -> dict:
-    """The canonical form of an order; refuses one that is incomplete or does not fit the data set."""
+def in_items(where: str, order: dict, batch: int | str | None) -> dict:
+    """An order whose `iterations`, where it has them, are counted in items of so many a `batch`."""
+    if "iterations" not in order:
+        return order
+    if not isinstance(batch, int) or "items" in order:
+        wanted = "leave out items" if "items" in order else f"a number for budget.batch, not {batch}"
+        raise ConfigError(f"{where}: order.iterations: {order['iterations']} needs {wanted}")
+    return {key: value for key, value in order.items() if key != "iterations"} | {"items": order["iterations"] * batch}
+
+
+def order(where: str, facts: Facts, written: dict, dataset: str, batch: int | str | None = None) -> dict:
+    """The canonical form of an order; refuses one that is incomplete or does not fit the data set.
+
+    batch: of the budget; `iterations` are counted in such batches.
+    """
     order = dict(written)
     factor = order.pop("mu_sigma_factor", None)
     if factor is not None and "mu_sigma" in order:
@@ -57,6 +78,7 @@ def order(where: str, facts: Facts, written: dict, dataset: str) -> dict:
                 "0.5"
             )
     complete(where, "order", order)
+    order = in_items(where, order, batch)
     if order["name"] == "instances" and "instances" not in facts.datasets.get(dataset, {}):
         raise ConfigError(f"{where}: order instances: {dataset} has no instances; take {_with(facts, 'instances')}")
     try:
@@ -64,6 +86,8 @@ def order(where: str, facts: Facts, written: dict, dataset: str) -> dict:
         chunks_of_classes(order, facts.classes(dataset), seed=0)
         if order["name"] == "split_overlapping":
             overlapping_classes(order, facts.classes(dataset), seed=0)
+        if order["name"] == DOMAINS:
+            domains_of_classes(order, facts.classes(dataset), seed=0)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from None
     items = facts.most_items(dataset)
@@ -141,15 +165,16 @@ def piece(where: str, block: dict) -> None:
 
 def parts(where: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
-    for option in method.options:
-        if option not in spec["learner"]:
+    for option, rules in method.options.items():
+        if option not in spec["learner"] and "default" not in rules:
             raise ConfigError(f"{where}: learner {method.name} needs a value for '{option}'")
     required(where, spec, schema("paper")["$defs"]["cell"]["properties"])
     for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
         if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
             for option in schema("paper")["$defs"][part]["properties"]:
                 tests = ("batch", "every", "oracles", "shots", *facts.measured) if part == "evaluation" else ()
-                if option not in spec[part] and option not in (*OPTIONAL, *tests):
+                instead = option == "memory" and "memory_per_class" in spec[part]
+                if option not in spec[part] and option not in (*OPTIONAL, *tests) and not instead:
                     raise ConfigError(f"{where}: {part} needs a value for '{option}'")
 
 
@@ -178,9 +203,7 @@ def cell(where: str, facts: Facts, method: Method, spec: dict) -> None:
             f"{where}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
         )
     if method.memory_of_classes:
-        slots = len(classes_of(order, facts.classes(dataset)))
-        if order["name"] in ("split_overlapping", "permuted_pixels"):
-            slots = order["tasks"] * order.get("per_task", facts.classes(dataset))
+        slots = memory_slots(facts, order, dataset)
         if spec["budget"]["memory"] < slots:
             raise ConfigError(
                 f"{where}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
@@ -188,6 +211,25 @@ def cell(where: str, facts: Facts, method: Method, spec: dict) -> None:
             )
     if "cycles" in order and method.tasks_once:
         raise ConfigError(f"{where}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
+
+
+def memory_slots(facts: Facts, order: dict, dataset: str) -> int:
+    """The classes of all tasks of an order, one for each task that a class or output comes in."""
+    classes = facts.classes(dataset)
+    if order["name"] in ("split_overlapping", "permuted_pixels", DOMAINS):
+        return order["tasks"] * order.get("per_task", len(class_of_output(order, classes, seed=0)))
+    return len(classes_of(order, classes))
+
+
+def budget(where: str, facts: Facts, written: dict, order: dict, dataset: str) -> dict:
+    """A budget with its memory in items, where it is written for each class; `order` is in canonical form."""
+    budget = dict(written)
+    per_class = budget.pop("memory_per_class", None)
+    if per_class is not None and "memory" in budget:
+        raise ConfigError(
+            f"{where}: budget.memory_per_class: {per_class} beside memory {budget['memory']}; leave one out"
+        )
+    return budget if per_class is None else budget | {"memory": per_class * memory_slots(facts, order, dataset)}
 
 
 def _trains(method: Method) -> bool:
@@ -211,6 +253,10 @@ def knowledge(where: str, method: Method, spec: dict, oracle: dict) -> None:
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{where}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
+    if spec["order"]["name"] == DOMAINS and oracle["name"] in ("split", "dominant_tasks"):
+        raise ConfigError(
+            f"{where}: oracle {oracle['name']} groups classes, which {DOMAINS} does not tell; take chunks"
+        )
     if oracle["name"] == "chunks" and spec["order"]["name"] not in CLASS_CHUNKS and RESTRICTIONS[name].test != "none":
         raise ConfigError(
             f"{where}: restriction {name} tests by the oracle's tasks, and the chunks of order {spec['order']['name']} "
@@ -291,6 +337,8 @@ def grid(where: str, facts: Facts, spec: dict, content: dict) -> None:
         for i, value in enumerate(values):
             if key not in ("dataset", "learner") and not key.startswith("learner."):
                 piece(f"{where}.grid.{key}[{i}]", nested(key, value))
+    for label in spec.get("learners", {}):
+        one_of(f"{where}.learners", label, grid["learner"])
     for i, left_out in enumerate(spec.get("without", [])):
         for key, values in left_out.items():
             for value in values:

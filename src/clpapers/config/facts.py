@@ -1,5 +1,6 @@
 """The facts at a scale: its settings, and the known data sets, pre-trained weights and methods."""
 
+import dataclasses
 import itertools
 import re
 import unicodedata
@@ -42,6 +43,10 @@ class Facts:
         try:
             self.own = {each.name: each for each in (methods.copied(place(file)) for file in method_files)}
             self.methods = methods.methods() | self.own
+            for name, file in outside.files("methods").items():  # of papers from outside: `mine.lwf-0123456789`
+                of_paper, copy = name.rpartition("-")[0], outside.copy_of("methods", name)
+                read = dataclasses.replace(methods.read(file), name=of_paper.rpartition(".")[2], file=str(copy))
+                self.methods[of_paper] = read
         except methods.DeclarationError as error:
             raise ConfigError(str(error)) from None
         self.measured = {key: name for name, method in self.methods.items() for key in method.measures}

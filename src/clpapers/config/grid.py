@@ -11,6 +11,7 @@ from clpapers.config.layers import Layer, flattened, levels, merge, of_dataset, 
 from clpapers.config.model import Cell, Selection
 from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of, required
+from clpapers.streams.chunks import DOMAINS
 from clpapers.streams.restrictions import RESTRICTIONS
 
 
@@ -76,7 +77,9 @@ class Grid:
         """The layers that a target and the levels of its grid lay over a cell."""
         name = spec["name"]
         own = Layer(("targets", name, "cell"), spec.get("cell", {}))
-        return [own, *levels(("targets", name, "grid"), factors, spec["grid"])]
+        options = {"learner": spec.get("learners", {}).get(factors["learner"], {})}
+        of_learner = Layer(("targets", name, "learners", factors["learner"]), options, 1)
+        return [own, of_learner, *levels(("targets", name, "grid"), factors, spec["grid"])]
 
     def of_point(self, dataset: str, label: str, values: dict) -> list[Layer]:
         """The layers that a learner's selection and the values at a point of its grid lay over a cell."""
@@ -106,16 +109,23 @@ class Grid:
         spec = flattened([*of_dataset(self.content, dataset), *within(own, "cell"), *over])
         options = flattened([*own, *within(over, "learner")])
         given = {key: value for key, value in options.items() if key not in ("method", "cell")}
-        spec = {key: value for key, value in spec.items() if key != "learner"}
-        method = self.method(label)
+        spec, method = {key: value for key, value in spec.items() if key != "learner"}, self.method(label)
+        defaults = {key: rules["default"] for key, rules in method.options.items() if "default" in rules}
+        if method.file:
+            given = defaults | given
+        else:  # so that a cell without a later option keeps its hash
+            given = {key: value for key, value in given.items() if key not in defaults or value != defaults[key]}
         named = {"name": method.name} | ({"file": method.file} if method.file else {})
         return spec | {"dataset": dataset, "learner": named | given}
 
     def complete(self, where: str, spec: dict) -> dict:
-        """A cell with its order in canonical form, and with the recipe of its features."""
-        order = checks.order(where, self.facts, spec["order"], spec["dataset"])
+        """A cell with its order in canonical form, its memory in items, and with the recipe of its features."""
+        order = checks.order(where, self.facts, spec["order"], spec["dataset"], spec["budget"].get("batch"))
         entry = self.facts.datasets[spec["dataset"]]
-        return spec | {"order": order} | ({"features": entry["features"]} if "features" in entry else {})
+        budget = checks.budget(where, self.facts, spec["budget"], order, spec["dataset"])
+        return (
+            spec | {"order": order, "budget": budget} | ({"features": entry["features"]} if "features" in entry else {})
+        )
 
     def seen(self, where: str, method: Method, spec: dict) -> identity.Seen:
         """A complete cell as its learner sees it; `method` has the learner's options."""
@@ -183,13 +193,16 @@ class Grid:
         order = flattened(of_dataset(self.content, dataset)).get("order", {})
         if order.keys() >= {"tasks", "per_task"}:  # split_overlapping; a cell refuses others
             return order["tasks"] * order["per_task"]
-        return self.facts.classes(dataset)
+        classes = self.facts.classes(dataset)
+        return -(-classes // order["tasks"]) if order.get("name") == DOMAINS and "tasks" in order else classes
 
     def usual_order(self, dataset: str) -> dict:
         """What the file says of the order of all streams over a data set or a toy; it may lack the name."""
         if TOY.fullmatch(dataset):
             return {"length": None}
-        return flattened(of_dataset(self.content, dataset)).get("order", {})
+        written = flattened(of_dataset(self.content, dataset))
+        where, batch = f"{self.file}: datasets.{dataset}", written.get("budget", {}).get("batch")
+        return checks.in_items(where, written.get("order", {}), batch)
 
     def stream(self, where: str, stream: dict) -> tuple[str, dict, int]:
         """Data set, order and seed of a stream that a target shows."""

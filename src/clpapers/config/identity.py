@@ -55,10 +55,10 @@ def seen(where: str, method: Method, spec: dict, oracle: dict, resolve: Callable
     """
     learner, restriction, uses = spec["learner"], RESTRICTIONS[spec["restriction"]["name"]], method.uses
     one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
-    rule = spec["restriction"].get("train", "tasks")  # `present` classes are known without an oracle
+    rule = spec["restriction"].get("train", "tasks")  # `present` and `seen` classes are known without an oracle
     train, test_restriction, evaluated = restriction.train, restriction.test, {}
     why = {"restriction": f"of restriction {spec['restriction']['name']}; its part for the test decides no run"}
-    if one_task or "competing" not in uses or (oracle["name"] == "random_tasks" and rule != "present"):
+    if one_task or "competing" not in uses or (oracle["name"] == "random_tasks" and rule == "tasks"):
         train = "none"
         cause = f"{method.name} looks at no competing classes" if "competing" not in uses else "no task restricts"
         why["restriction"] = f"all classes compete: {cause}"

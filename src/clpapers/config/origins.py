@@ -13,6 +13,12 @@ from clpapers.config.refusals import ConfigError, dotted
 from clpapers.config.settings import all_papers
 from clpapers.config.targets import Paper, read_paper
 
+# Values that may be written as other counts: iterations of a batch, items of a class.
+COUNTED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("order", "items"): ("order", "iterations"),
+    ("budget", "memory"): ("budget", "memory_per_class"),
+}
+
 
 class Origin(NamedTuple):
     """A value of a cell by its dotted key, its `file:line` and its layer or, for a derived value, the reason."""
@@ -75,6 +81,8 @@ class _Trace:
             elif path == ("order", "mu_sigma") and value != stated:
                 factor = ("order", "mu_sigma_factor")
                 layer += f": {stated}, times {_value_at(self.written, factor)} of {' '.join(self._layer(factor))}"
+            elif (count := COUNTED.get(path)) and _value_at(self.written, count) is not None:
+                place, layer = "derived", f"from {dotted(count)} of {' '.join(self._layer(count))}"
             yield Origin(".".join(path), value, place or "derived", layer)
 
     def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:

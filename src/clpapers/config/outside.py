@@ -1,4 +1,4 @@
-"""Papers and data sets from outside of the project: where their files stand here, and where they came from.
+"""Papers, their methods, and data sets from outside of the project: where their files stand, and whence they came.
 
 The settings `papers` and `datasets` name them (`config.settings`). A file that passes all checks is copied below
 config/outside/, and everything reads the copy, as it reads the rest of config/: every job wherever it runs, the audit,
@@ -16,7 +16,7 @@ from clpapers.provenance import sha256, write_text
 
 FOLDER = CONFIG / "outside"
 WHENCE = FOLDER / ".whence.json"  # hidden: no crate tells of folders of this machine
-KINDS = {"datasets": ".yaml", "reported": ".csv", "papers": ".yaml"}  # in an order in which none waits for another
+KINDS = {"datasets": ".yaml", "methods": ".py", "reported": ".csv", "papers": ".yaml"}  # none waits for a later one
 
 _tried: dict[Path, Path | None] = {}
 
@@ -42,6 +42,12 @@ def trying(originals: Mapping[Path, Path | None]) -> Iterator[None]:
         yield
     finally:
         _tried.clear()
+
+
+def lay(originals: Mapping[Path, Path | None]) -> None:
+    """Read these files in the place of their copies from now on, and no others, in this process alone."""
+    _tried.clear()
+    _tried.update(originals)
 
 
 def keep(originals: Mapping[Path, Path], texts: Mapping[Path, str | None]) -> None:
@@ -89,11 +95,14 @@ def rested_on(path: Path, datasets: Mapping[str, Mapping]) -> list[dict]:
     datasets: the plan's. The inputs of `path` have files of their own, as its records tell.
     """
     stage, names = path.parts[2], path.parts[3:]
+    found: list[Path | None] = []
+    if stage == "runs" and len(names) == 4:
+        label = f"{names[2].rpartition('-')[0]}-"
+        found += [file for name, file in files("methods").items() if name.partition(".")[2].startswith(label)]
     if stage in ("metrics", "targets", "selection"):
-        found = [files("papers").get(names[0])]
+        found.append(files("papers").get(names[0]))
     elif names[0] == "nets":
-        found = [files("papers").get(names[1])]
-    else:
-        declared = datasets.get(names[0].partition(".")[0], {}).get("declared")
-        found = [Path(declared)] if declared else []
+        found.append(files("papers").get(names[1]))
+    elif declared := datasets.get(names[0].partition(".")[0], {}).get("declared"):
+        found.append(Path(declared))
     return [{"path": str(each), "sha256": sha256(each)} for each in found if each]

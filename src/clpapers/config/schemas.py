@@ -47,9 +47,9 @@ _Validator = jsonschema.validators.extend(
 )
 
 
-def _complaint(error: jsonschema.ValidationError) -> str:
-    """One line for one schema violation: key, value, the allowed values."""
-    place, value, rule = dotted(error.absolute_path), error.instance, error.validator
+def _complaint(error: jsonschema.ValidationError, path: tuple = ()) -> str:
+    """One line for one schema violation: key, value, the allowed values. path: of the content in its file."""
+    place, value, rule = dotted((*path, *error.absolute_path)), error.instance, error.validator
     text, expected = short_repr(value), error.validator_value
     if rule == "additionalProperties":
         allowed = sorted(error.schema.get("properties", {}))
@@ -84,6 +84,8 @@ def _complaint(error: jsonschema.ValidationError) -> str:
         "minLength": "needs at least this many characters:",
         "minProperties": "needs at least this many keys:",
     }
+    if rule == "pattern":
+        expected = error.schema.get("form", expected)  # in words, where the schema has it
     return f"{place}: {text} {bounds[rule]} {expected}" if rule in bounds else f"{place}: {error.message}"
 
 
@@ -102,8 +104,7 @@ def validate(content: object, rules: dict, file: str | Path, path: tuple = (), *
     def check() -> bool:
         error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
         if error is not None:
-            error.path.extendleft(reversed(path))
-            raise ConfigError(f"{file}: {_complaint(error)}")
+            raise ConfigError(f"{file}: {_complaint(error, path)}")
         return True
 
     _PASSED.get(f"{_digest(name, rules)} {text}", check)

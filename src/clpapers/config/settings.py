@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from clpapers.catalogue.methods import code_digest
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
@@ -27,12 +28,13 @@ def all_papers() -> list[str]:
     return list(dict.fromkeys([*own_papers(), *outside.files("papers")]))
 
 
-def check_settings(settings: dict, *, take: bool = True, where: str = "") -> dict:
+def check_settings(settings: dict, *, take: bool = True, keep: bool = True, where: str = "") -> dict:
     """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
     Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
-    which work with the files that their build has taken in. The papers that are returned are names. A refusal of a
-    value in `settings` begins with `where`, if it is given.
+    which work with the files that their build has taken in. Where they are not to `keep`, as in a dry run, this process
+    reads the originals, and none is copied. The papers that are returned are names. A refusal of a value in `settings`
+    begins with `where`, if it is given.
 
     Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
@@ -58,18 +60,24 @@ def check_settings(settings: dict, *, take: bool = True, where: str = "") -> dic
         )
     named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
     if take and (named or settings.get("datasets")):
-        take_in(f"{blamed.get('papers', file)}: ", named, settings.get("datasets", ()), settings["scale"])
+        whose = f"{blamed.get('papers', file)}: "
+        take_in(whose, named, settings.get("datasets", ()), settings["scale"], keep=keep)
     settings = settings | {"papers": list(dict.fromkeys(named.get(paper, paper) for paper in settings["papers"]))}
     for paper in settings["papers"]:
         one_of(f"{blamed.get('papers', file)}: papers", paper, all_papers())
     return settings
 
 
-def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: str) -> None:
+def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: str, *, keep: bool = True) -> None:
     """Copy files from outside below config/outside/, once all papers from outside pass with them at the scale.
 
-    where: the beginning of refusals. Raises `ConfigError`, which names the file, and takes in none where one is wrong.
+    With a paper come its printed numbers and the files of its own methods, named by the digest of their code.
+
+    where: the beginning of refusals. keep: whether to copy; if not, this process reads the originals.
+
+    Raises `ConfigError`, which names the file, and takes in none where one is wrong.
     """
+    outside.lay({})
     originals: dict[Path, Path] = {}
     for kind, paths in (("datasets", datasets), ("papers", papers)):
         for given in paths:
@@ -86,10 +94,15 @@ def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: s
                 raise ConfigError(f"{where}{kind}: {given}: {originals[copy]} has this name too; give it another")
             if kind == "papers" and (printed := path.with_suffix(".csv")).is_file():
                 originals[outside.copy_of("reported", path.stem)] = printed
+            if kind == "papers":
+                originals |= _methods_of(path)
     texts: dict[Path, str | None] = {copy: _text(path) for copy, path in originals.items()}
     for paper in [copy.stem for copy in texts if copy.parent.name == "papers"]:
         if (left := outside.copy_of("reported", paper)) not in texts and left.is_file():
             texts[left] = None
+        for name in outside.files("methods"):
+            if name.partition(".")[0] == paper and (left := outside.copy_of("methods", name)) not in texts:
+                texts[left] = None
     kept = all(text is not None and _text(copy, required=False) == text for copy, text in texts.items())
     if kept and all(outside.original(copy) == path for copy, path in originals.items()):
         return
@@ -99,7 +112,29 @@ def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: s
             _folders_there(facts, {str(copy): path for copy, path in originals.items()})
             for paper in outside.files("papers"):
                 read_paper(facts, paper)
-    outside.keep(originals, texts)
+    methods = [copy for copy in texts if copy.suffix == ".py"]  # which jobs name by their file, and nobody else reads
+    if not keep:
+        outside.lay({copy: originals.get(copy) for copy in texts if copy not in methods})
+    outside.keep(originals, texts if keep else {copy: texts[copy] for copy in methods})
+
+
+def _methods_of(paper: Path) -> dict[Path, Path]:
+    """The files of a paper's own methods, beside its YAML, by their copies: a learner's `method` ends in `.py`."""
+    found = {}
+    content = read_yaml(paper) if _text(paper, required=False) else {}
+    learners = content.get("learners") if isinstance(content, dict) else None
+    for label, options in learners.items() if isinstance(learners, dict) else ():
+        name = options.get("method") if isinstance(options, dict) else None
+        if isinstance(name, str) and name.endswith(".py"):
+            file, where = paper.parent / name, f"{paper}: learners.{label}.method"
+            if not file.is_file() or not NAME.fullmatch(file.stem):
+                raise ConfigError(f"{where}: {short_repr(name)}: no file there named in small letters, such as mine.py")
+            try:
+                copy = outside.copy_of("methods", f"{paper.stem}.{file.stem}-{code_digest(file)}")
+            except (SyntaxError, ValueError) as error:
+                raise ConfigError(f"{where}: {file}: not Python: {error}; mend it") from None
+            found[copy] = file.absolute()
+    return found
 
 
 def _text(path: Path, *, required: bool = True) -> str | None:

@@ -23,7 +23,8 @@ from clpapers.config.schemas import schema, validate
 class Paper:
     """A paper at a scale.
 
-    about: its `authors`, `year`, `link` and `conclusions`, as far as its file names them.
+    about: its `authors`, `year`, `link` and `conclusions`, as far as its file names them, and whether it is
+        `from_outside`.
     nets, outputs: by data set, or `<data set>-<learner>`, its net and that net's number of outputs.
     """
 
@@ -48,7 +49,10 @@ def read_paper(facts: Facts, paper: str) -> Paper:
     file = paper_file(paper)
     written = read_yaml(file)
     validate(written, schema("paper"), file)
-    scales = written.pop("scales", {})
+    scales, learners = written.pop("scales", {}), written.get("learners", {})
+    for label, options in learners.items():
+        if options.get("method", "").endswith(".py"):  # a method of the paper's own, beside its file
+            learners[label] = options | {"method": f"{paper}.{options['method'].removesuffix('.py')}"}
     for scale in scales:
         one_of(f"{file}: scales", scale, all_scales())
     overlay, laid, of_scale = facts.settings.get("papers", {}).get(paper), facts.file, ("papers", paper)
@@ -160,6 +164,8 @@ def _printed(paper: str, written: dict) -> _Printed:
 
 def _resolved(grid: Grid, printed: _Printed) -> Paper:
     about = {key: grid.content[key] for key in ("authors", "year", "link", "conclusions") if key in grid.content}
+    if grid.paper in outside.files("papers"):
+        about["from_outside"] = True
     paper = Paper(grid, grid.content.get("title", grid.paper), about, [], {}, {})
     for dataset in grid.content.get("datasets", {}):
         paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)

@@ -26,7 +26,7 @@ COLUMNS = [
     *("authors", "authors_half_width", "source"),
     *("basis", "basis_se", "basis_n", "below", "above"),
 ]
-SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd|mean)_(\d+)_runs")
+SPREAD_KIND = re.compile(r"(ci95_halfwidth|standard_error|spread|population_sd|mean)_(\d+)_runs")
 MOST_DECIMALS = 3  # in numbers that only the authors give
 WELCH, OWN, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
 RULES = {
@@ -104,7 +104,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
         if match := SPREAD_KIND.fullmatch(line["spread_kind"]):
             kind, n = match[1], int(match[2])
         if line["spread"]:
-            scale = {"ci95_halfwidth": critical(n - 1), "population_sd": np.sqrt(n - 1), "spread": 1.0}[kind]
+            scale = {"ci95_halfwidth": critical(n - 1), "population_sd": np.sqrt(n - 1)}.get(kind, 1.0)
             se = float(line["spread"]) / float(scale)
         digits, spread_digits = (len(line[part].partition(".")[2]) for part in ("value", "spread"))
         cut, unit = line.get("digits") == "cut", 10.0**-digits

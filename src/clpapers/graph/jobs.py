@@ -202,7 +202,7 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
             *map(cell.stream, seeds),
             *selections,
             *([cell.weights] if cell.weights else []),
-            *([cell.method] if cell.method else []),
+            *([cell.method] if cell.method and RESULTS in cell.method.parents else []),  # a paper's has no job
             *(map(shared.file, seeds) if shared else ()),
         ]
 

@@ -5,24 +5,26 @@ cell determines its method, and an edit of the code makes another cell. No torch
 """
 
 import ast
-import hashlib
+import functools
 import importlib.util
 import itertools
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.catalogue.methods import DeclarationError, Method
+from clpapers.config import outside
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.schemas import schema, violations
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
-from clpapers.provenance import ProvenanceError, module_file, read_record, without_docstrings
+from clpapers.provenance import ProvenanceError, module_file, read_record
 
 LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
 ONE_SEED = "clpapers.runs.method.Method"
@@ -31,6 +33,7 @@ PUBLIC = {f"clpapers.{name}": f"clpapers.runs.learner.{name}" for name in ("Lear
 PUBLIC["clpapers.Method"] = ONE_SEED
 FOR_AUTHORS = ("options", "needs", "grid", "image_sides", "memory_of_classes", "keeps", "grows", "repeats")
 TAKEN = ("absent", "chance", "row")  # names that tables use
+_TRIED = Cache("tried")
 RESERVED = ("name", "file", "method", "cell", "gan")  # no options: these keys of a cell's learner mean something else
 
 
@@ -54,6 +57,20 @@ def take_in(scale: str, files: Iterable[str]) -> tuple[str, ...]:
             _run("try", "--contracts", str(file))
             _run("method", "--out", str(copies[label]), "--file", str(file))
     return tuple(map(str, copies.values()))
+
+
+def try_of_papers(papers: Collection[str]) -> None:
+    """Try the methods that papers from outside bring along, each once; `ConfigError` for the first that fails."""
+    for name, copy in outside.files("methods").items():
+        file = outside.original(copy)
+        if name.partition(".")[0] in papers and file and file.is_file():
+            _TRIED.get(name, functools.partial(_run, "try", "--contracts", str(file)))
+
+
+def paper_of(file: Path) -> str | None:
+    """The paper from outside whose own method a file is, if it is one's."""
+    of = (name for name, copy in outside.files("methods").items() if outside.original(copy) == file.absolute())
+    return next((name.partition(".")[0] for name in of), None)
 
 
 def _complete(copy: Path) -> bool:
@@ -133,7 +150,7 @@ def check(file: Path) -> str:
         faults = itertools.chain(_faults_of_one_seed(tree), faults)
     for path, fault in faults:
         raise ConfigError(f"{file}:{methods.line_of(tree, path)}: {methods.NAME}{_keys(path)}: {fault}")
-    return hashlib.sha256(ast.unparse(without_docstrings(tree)).encode()).hexdigest()[:10]
+    return methods.code_digest(file)
 
 
 def label_of(file: Path) -> str:

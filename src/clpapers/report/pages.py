@@ -163,7 +163,8 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "",
     """
     up = "../"
     about = paper.about
-    who = ", ".join(filter(None, [about.get("authors", ""), str(about.get("year", ""))]))
+    whence = "from outside of the project" if about.get("from_outside") else ""
+    who = ", ".join(filter(None, [about.get("authors", ""), str(about.get("year", "")), whence]))
     link = f"[{paper.title}]({about['link']})" if "link" in about else paper.title
     lines = [f"# {paper.name}: {paper.title}", "", f"{link}. {who}.", "", "## What holds", "", *_conclusions(paper, up)]
     lines += ["", "## What differs, and why", "", *_causes(paper, up)]

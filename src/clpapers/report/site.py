@@ -31,7 +31,7 @@ ADDED = {  # files beside docs/ that the site has, by their place in it
     "CHANGELOG.md": "changelog.md",
     "config/README.md": "configuration.md",
 }
-GUIDES = ("tour", "own_method", "own_data", "streams", "budgets", "clusters", "data")
+GUIDES = ("tour", "own_method", "own_paper", "own_data", "streams", "budgets", "clusters", "data")
 PROJECT = ("decisions", "contributing", "changelog")
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
 API = {  # by page, its title and the modules whose docstrings it has

@@ -21,11 +21,17 @@ CHUNK = 8  # items whose gradients of a convolution are held at once
 
 
 def squared_gradients(
-    net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None, uniform: torch.Tensor | None = None
+    net: Stack,
+    x: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    uniform: torch.Tensor | None = None,
+    *,
+    every: bool = False,
 ) -> list[torch.Tensor]:
     """Mean over the items x [S, B, …] of (∂ log p(ŷ|x)/∂θ)², ŷ the predicted class: one tensor a parameter.
 
-    With `uniform` numbers [S, B] in [0, 1), ŷ is sampled from p instead, by inverting the distribution function.
+    With `uniform` numbers [S, B] in [0, 1), ŷ is sampled from p instead, by inverting the distribution function. With
+    `every` it is the mean over ŷ ~ p, in one backward pass for each class.
 
     The net is in evaluation mode, so that an item's gradient does not depend on its batch; with a `mask` [S, K] only
     its classes compete. Squares are taken item by item, since the square of a mean would shrink as batches grow. An
@@ -41,17 +47,24 @@ def squared_gradients(
     seen: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
     hooks = [m.register_forward_hook(lambda m, inputs, out: seen.update({m: (inputs[0], out)})) for m in layers]
     log_p = F.log_softmax(masked(net(x), mask), dim=2)
-    likelihood = (log_p.amax(dim=2) if uniform is None else _sampled(log_p, uniform)).sum()
+    if every:  # √p times the gradient squares to p times its square
+        competing = [each.masked_fill(each == -torch.inf, 0) for each in log_p.unbind(dim=2)]
+        roots = log_p.detach().mul(0.5).exp().unbind(dim=2)
+        likelihoods = [(root * each).sum() for root, each in zip(roots, competing) if root.any()]
+    else:
+        likelihoods = [(log_p.amax(dim=2) if uniform is None else _sampled(log_p, uniform)).sum()]
     for hook in hooks:
         hook.remove()
     net.train(training)
-    deltas = torch.autograd.grad(likelihood, [seen[layer][1] for layer in layers])
     estimate: dict[torch.Tensor, torch.Tensor] = {}
-    for layer, delta in zip(layers, deltas):
-        weight, bias = SQUARED[type(layer)](layer, seen[layer][0].detach(), delta, len(x))
-        estimate[layer.weight] = weight.view(layer.weight.shape) / x.shape[1]
-        if layer.bias is not None:
-            estimate[layer.bias] = bias.view(layer.bias.shape) / x.shape[1]
+    for likelihood in likelihoods:
+        deltas = torch.autograd.grad(likelihood, [seen[layer][1] for layer in layers], retain_graph=every)
+        for layer, delta in zip(layers, deltas):
+            weight, bias = SQUARED[type(layer)](layer, seen[layer][0].detach(), delta, len(x))
+            for parameter, square in ((layer.weight, weight), (layer.bias, bias)):
+                if parameter is not None:
+                    mean = square.view(parameter.shape) / x.shape[1]
+                    estimate[parameter] = mean if parameter not in estimate else estimate[parameter] + mean
     return [estimate[p] for p in net.parameters()]
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from clpapers.streams import oracles, restrictions
-from clpapers.streams.chunks import class_of_output, output_labels
+from clpapers.streams.chunks import class_of_output, output_labels, outputs_at_test
 from clpapers.streams.oracles import Identifiers
 from clpapers.streams.stream import Stream, batches
 
@@ -21,12 +21,14 @@ class Scenario:
     """One seed's scenario over n stream items in T steps, as a learner of K outputs sees it.
 
     class_of_output: int64 [K], the data set's class that each output stands for. All labels and classes below are
-        outputs, which differ from classes only where a class has an output in each task (`split_overlapping`).
+        outputs, which differ from classes only where a class has an output in each task (`split_overlapping`), or an
+        output a class in each (`split_domains`; −1).
     items: int64 [n], training items; item i through pixel permutation number d is d·N + i. labels: int64 [n].
     ends: int64 [T], items seen after each step.
     tasks: the oracle's identifiers. changes: bool [T], whether the task changes with a step.
     masks: bool [T, K], the classes that compete in training; None where all do.
     test_items, test_labels: int64 [m], the evaluated test items, each once for every output of its class.
+    test_domains: int64 [m], the task that each comes from, where its output does not tell; else [0].
     stream: the stream behind all of this.
     """
 
@@ -40,6 +42,7 @@ class Scenario:
     masks: np.ndarray | None
     test_items: np.ndarray
     test_labels: np.ndarray
+    test_domains: np.ndarray
     stream: Stream
 
     @property
@@ -74,7 +77,7 @@ def scenario(
     order, chunk, domains = cell["order"], stream.chunk, len(stream.transforms)
     class_of = class_of_output(order, classes, stream.seed)
     labels = output_labels(order, train_y[stream.indices], chunk, classes, stream.seed)
-    test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
+    test_items, test_labels, test_domains = outputs_at_test(order, test_y, classes, stream.seed)
     ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1), least)
     if np.diff(ends, prepend=0).min() < least:
         raise ScenarioError(
@@ -82,8 +85,12 @@ def scenario(
             "another net"
         )
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
-    partitions = {"none": None, "oracle": tasks.of_class, "present": np.arange(len(class_of))}
-    partition = partitions[cell["restriction"]["train"]]
+    rule = cell["restriction"]["train"]
+    partitions = {"none": None, "oracle": tasks.of_class}
+    partition = partitions.get(rule, np.arange(len(class_of)))  # for `present` and `seen` each class is a task
+    masks = None if partition is None else restrictions.union_masks(partition, labels, ends, len(class_of))
+    if masks is not None and rule == "seen":
+        masks = np.logical_or.accumulate(masks)
     return Scenario(
         stream.seed,
         class_of,
@@ -92,9 +99,10 @@ def scenario(
         ends,
         tasks,
         oracles.task_changes(tasks.train, ends, always=cell["oracle"]["name"] == "mixed"),
-        None if partition is None else restrictions.union_masks(partition, labels, ends, len(class_of)),
+        masks,
         test_items,
         test_labels,
+        test_domains,
         stream,
     )
 

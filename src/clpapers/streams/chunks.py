@@ -10,6 +10,9 @@ from clpapers.randomness import generator
 # Orders whose tasks share no output.
 CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split_ordered")
 
+# The order in which an output stands for a place within the task, as in domain-incremental learning.
+DOMAINS = "split_domains"
+
 # Orders that take the classes as they are numbered.
 ORDERED = ("split_ordered", "dominant_ordered")
 
@@ -39,12 +42,27 @@ def overlapping_classes(order: dict, classes: int, seed: int) -> np.ndarray:
     return np.stack([rng.choice(present, per_task, replace=False) for _ in range(order["tasks"])])
 
 
+def domains_of_classes(order: dict, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The task of each class of `split_domains`, as of `split`, and its place there, from 0 up: int64 [classes] each.
+
+    Raises ValueError for more tasks than classes.
+    """
+    if order["tasks"] > classes:
+        raise ValueError(f"order {order['name']}: tasks: {order['tasks']} is more than the {classes} classes")
+    dealt = class_order(order, classes, seed)
+    place = np.empty(classes, dtype=np.int64)
+    place[dealt] = np.concatenate([np.arange(part.size) for part in np.array_split(dealt, order["tasks"])])
+    return groups(dealt, order["tasks"]), place
+
+
 def class_of_output(order: dict, classes: int, seed: int) -> np.ndarray:
     """The class that each output of a learner stands for, int64 [outputs]: class k is output k.
 
     On `split_overlapping` a class has a separate output in each of its tasks (`agem`, section 6): output
-    task · per_task + place.
+    task · per_task + place. On `split_domains` an output stands for a class of each task: −1.
     """
+    if order["name"] == DOMAINS:
+        return np.full(-(-classes // order["tasks"]), -1)
     if order["name"] != "split_overlapping":
         return np.arange(classes)
     return overlapping_classes(order, classes, seed).ravel()
@@ -52,11 +70,24 @@ def class_of_output(order: dict, classes: int, seed: int) -> np.ndarray:
 
 def output_labels(order: dict, labels: np.ndarray, chunk: np.ndarray, classes: int, seed: int) -> np.ndarray:
     """The outputs that stand for the classes `labels` [n] of stream items in their chunks, `chunk` [n]: int64 [n]."""
+    if order["name"] == DOMAINS:
+        return domains_of_classes(order, classes, seed)[1][labels]
     if order["name"] != "split_overlapping":
         return labels
     task = chunk % order["tasks"]
     places = overlapping_classes(order, classes, seed)[task] == labels[:, None]
     return task * order["per_task"] + places.argmax(axis=1)
+
+
+def outputs_at_test(order: dict, labels: np.ndarray, classes: int, seed: int) -> tuple[np.ndarray, ...]:
+    """Test items and their outputs, int64 [m] each: an item comes once for every output of its class, `labels` [M].
+
+    With them comes the task of each, where an output alone does not tell it: int64 [m] on `split_domains`, else [0].
+    """
+    if order["name"] == DOMAINS:
+        task, place = domains_of_classes(order, classes, seed)
+        return np.arange(labels.size), place[labels], task[labels]
+    return *np.nonzero(labels[:, None] == class_of_output(order, classes, seed)), labels[:0]
 
 
 def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None:

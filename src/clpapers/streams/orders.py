@@ -11,7 +11,7 @@ import numpy as np
 
 from clpapers.randomness import generator
 from clpapers.streams import stf
-from clpapers.streams.chunks import chunks_of_classes, class_order, overlapping_classes
+from clpapers.streams.chunks import chunks_of_classes, class_order, domains_of_classes, overlapping_classes
 from clpapers.streams.stream import COLUMNS, Stream
 
 FLAGS = ("unpermuted_first", "once")  # true or false, of `permuted_pixels`
@@ -23,8 +23,8 @@ def canonical(order: dict) -> dict:
     """The canonical form of an order, from which its slug, its streams and any hash are made.
 
     It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, the `FLAGS` only
-    where they are true, and `random_state` only where it is given. `mu_sigma` and `share` are rounded to 6 significant
-    digits, so that √(1/12)/5 gives one order, however it was computed or printed.
+    where they are true, and `items` of a task and `random_state` only where they are given. `mu_sigma` and `share` are
+    rounded to 6 significant digits, so that √(1/12)/5 gives one order, however it was computed or printed.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -49,8 +49,11 @@ def canonical(order: dict) -> dict:
         if not isinstance(flag, bool):
             raise ValueError(f"order {name}: {key}: {flag!r} is not true or false")
     optional = {key: count for key, count in times.items() if count > 1} | {key: True for key in flags if flags[key]}
-    if "random_state" in order:
-        optional["random_state"] = _count(f"order {name}: random_state", order["random_state"])
+    for key in ("items", "random_state"):
+        if key in order and key not in checks:
+            optional[key] = _count(f"order {name}: {key}", order[key])
+    if "items" in optional and optional.keys() & {"epochs", "cycles"}:
+        raise ValueError(f"order {name}: items: a task of so many items is not repeated; leave out epochs and cycles")
     return {"name": name, **values, "length": length, **optional}
 
 
@@ -116,7 +119,8 @@ def make(
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
-    (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6).
+    (`agem`, appendix F). With `items` a task has that many, epoch after epoch and the last one cut, as where a paper
+    counts steps. With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6).
 
     Only `permuted_pixels` needs `pixels`, H·W·C of an image. With `unpermuted_first` its first task keeps images as
     they are. With `once` each item comes in one task alone (`rules`, section 3.1). With `random_state` NumPy's
@@ -155,9 +159,9 @@ def make(
         subset.sort()
         positions, *rest = arrange(labels[subset], classes, seed, *values, *(column[subset] for column in columns))
         indices = subset[positions]
-    epochs, cycles = optional.get("epochs", 1), optional.get("cycles", 1)
-    if epochs * cycles > 1:
-        indices, *rest = _repeated(indices, rest[-1], epochs, cycles, classes, seed)
+    if optional.keys() & {"epochs", "cycles", "items"}:
+        epochs, cycles = optional.get("epochs", 1), optional.get("cycles", 1)
+        indices, *rest = _repeated(indices, rest[-1], epochs, cycles, optional.get("items"), classes, seed)
     times, parameters, boundaries = rest
     return Stream(indices, times, parameters, boundaries, transforms, seed)
 
@@ -223,6 +227,12 @@ def _split_overlapping(
     output = outputs[(np.cumsum(counts) - counts)[kept_labels] + ranks[kept] % counts[kept_labels]]
     indices, times, parameters, boundaries = _in_chunks(name, output // per_task, tasks, classes, seed)
     return kept[indices], times, parameters, boundaries
+
+
+def _split_domains(labels: np.ndarray, classes: int, seed: int, tasks: int) -> Parts:
+    """The tasks and items of split, in which an output stands for a place within the task (van de Ven et al. 2022)."""
+    chunk = domains_of_classes({"name": "split_domains", "tasks": tasks}, classes, seed)[0][labels]
+    return _in_chunks("split", chunk, tasks, classes, seed)
 
 
 def _split_two(labels: np.ndarray, classes: int, seed: int, tasks: int) -> Parts:
@@ -307,13 +317,21 @@ def _in_chunks(name: str, chunk: np.ndarray, chunks: int, classes: int, seed: in
     return indices, *_undrawn(chunk.size, classes), starts
 
 
-def _repeated(indices: np.ndarray, boundaries: np.ndarray, epochs: int, cycles: int, classes: int, seed: int) -> Parts:
-    """Repeat each chunk of a stream `epochs` times, and the whole `cycles` times; shuffle repetitions afresh."""
-    rng, chunks = generator(seed, "epochs"), np.split(indices, boundaries)
-    visits = itertools.product(range(cycles), chunks, range(epochs))
-    repeated = np.concatenate([rng.permutation(chunk) if cycle or epoch else chunk for cycle, chunk, epoch in visits])
-    ends = np.cumsum(np.tile([epochs * chunk.size for chunk in chunks], cycles))
-    return repeated, *_undrawn(repeated.size, classes), ends[:-1]
+def _repeated(
+    indices: np.ndarray, boundaries: np.ndarray, epochs: int, cycles: int, items: int | None, classes: int, seed: int
+) -> Parts:
+    """Repeat each chunk of a stream `epochs` times, or up to `items`, and the whole `cycles` times.
+
+    Repetitions are shuffled afresh.
+    """
+    rng, repeated = generator(seed, "epochs"), []
+    for cycle, chunk in itertools.product(range(cycles), np.split(indices, boundaries)):
+        size = items or epochs * chunk.size
+        visits = range(math.ceil(size / chunk.size))
+        each = [rng.permutation(chunk) if cycle or visit else chunk for visit in visits]
+        repeated.append(np.concatenate(each)[:size])
+    whole = np.concatenate(repeated)
+    return whole, *_undrawn(whole.size, classes), np.cumsum([chunk.size for chunk in repeated])[:-1]
 
 
 def _ranks(labels: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -348,6 +366,7 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
+    "split_domains": (_split_domains, {"tasks": _count}),
     "split_ordered": (partial(_split, name="split_ordered"), {"tasks": _count}),  # `desiderata`, section 4.2.2
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
@@ -359,7 +378,7 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "offline": (_offline, {"items": _count}),
 }
 OPTIONAL = {
-    **dict.fromkeys(("split", "split_ordered", "split_overlapping"), ("epochs", "cycles")),
-    "split_range": ("epochs", "cycles", "random_state"),
+    **dict.fromkeys(("split", "split_ordered", "split_overlapping", "split_domains"), ("epochs", "cycles", "items")),
+    "split_range": ("epochs", "cycles", "items", "random_state"),
     "permuted_pixels": ("epochs", "cycles", *FLAGS, "random_state"),
 }

@@ -76,7 +76,8 @@ class Notes:
     def caption(self, target: dict) -> str:
         """The target's caption, filled in: `{seeds}`, `{scale}`, `{spread}` (how a figure shows it) and `FILLED`."""
         dots = "each run a dot"
-        intervals = "± one standard deviation" if target.get("spread") == "sd" else "95 % Student-t intervals"
+        shown = {"sd": "± one standard deviation", "se": "± one standard error"}
+        intervals = shown.get(target.get("spread", ""), "95 % Student-t intervals")
         if self.seeds < BANDS_FROM:
             spread = dots
         else:

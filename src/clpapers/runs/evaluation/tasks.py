@@ -43,7 +43,10 @@ class TaskItems:
         self.task_classes = np.stack([each.task_classes for each in tasks])
         self.items, self.labels, self.valid, each = [], [], [], []
         for j in range(self.count):
-            own = [np.flatnonzero(has_class[j, c.test_labels]) for c, has_class in zip(scenarios, self.task_classes)]
+            own = [
+                np.flatnonzero(c.test_domains == j if c.test_domains.size else has_class[j, c.test_labels])
+                for c, has_class in zip(scenarios, self.task_classes)
+            ]
             for c, found in zip(scenarios, own):
                 if not len(found):
                     raise ScenarioError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")

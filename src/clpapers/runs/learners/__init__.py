@@ -31,7 +31,7 @@ def written(name: str, file: str | None = None) -> type[Learner] | type[Method]:
 
 def _of_file(file: Path) -> ModuleType:
     """The module of a file, imported once; it stands among this package's modules, where a checkpoint finds it."""
-    name = f"{__name__}.{file.stem}"
+    name = f"{__name__}.{file.stem.replace('.', '_')}"
     if name not in sys.modules:
         sys.modules[name] = module = ModuleType(name)  # before it runs: classes look there for their declaration
         module.__file__ = str(file)

@@ -1,4 +1,4 @@
-"""Elastic weight consolidation, online."""
+"""Elastic weight consolidation, online or with a penalty for each task."""
 
 import numpy as np
 import torch
@@ -20,7 +20,10 @@ DECLARATION = {
                     "type": "object",
                     "additionalProperties": False,
                     "required": ["samples"],
-                    "properties": {"samples": {"type": "integer", "minimum": 1}},
+                    "properties": {
+                        "samples": {"type": "integer", "minimum": 1},
+                        "labels": {"enum": ["sampled", "every"]},
+                    },
                 },
                 {
                     "type": "object",
@@ -32,10 +35,17 @@ DECLARATION = {
                     },
                 },
             ],
-            "examples": ["last_batch", {"interval": 2, "decay": 0.9}, {"samples": 7}, "last_batch_mean"],
+            "examples": [
+                "last_batch",
+                {"interval": 2, "decay": 0.9},
+                {"samples": 7},
+                "last_batch_mean",
+                {"samples": 7, "labels": "every"},
+            ],
         },
         "normalise": {"type": "boolean", "examples": [False, True, False]},
         "half": {"type": "boolean", "examples": [True, False, True]},
+        "centres": {"enum": ["running", "separate"], "default": "running", "examples": ["running", "separate"]},
     },
     "uses": ["changes", "competing"],
     "without_changes": "single",
@@ -59,26 +69,37 @@ class EWC(Learner):
         items of the ended segment's last batch. `last_batch_mean`: the square of these gradients' mean. {samples}: as
         `last_batch`, over so many items of the ended segment, with ŷ sampled from p (`desiderata`). {interval, decay}:
         the options of a `RunningFisher`.
+        With `labels: every` the mean over all ŷ, weighted by p (van de Ven et al. 2022).
     normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
+    centres: one `running` centre, as above; or `separate` ones, a penalty for each ended segment, as in Kirkpatrick et
+        al. 2017 and in van de Ven et al. 2022 (γ does not count).
     """
 
-    importance: Tensors
-
     def __init__(
-        self, setting: Setting, *, strength: float, gamma: float, fisher: str | dict, normalise: bool, half: bool
+        self,
+        setting: Setting,
+        *,
+        strength: float,
+        gamma: float,
+        fisher: str | dict,
+        normalise: bool,
+        half: bool,
+        centres: str = "running",
     ):
         super().__init__(setting)
         self.strength, self.gamma, self.normalise = strength if half else 2 * strength, gamma, normalise
+        self.separate = centres == "separate"
         self.samples: int | None = None
         self.running: RunningFisher | None = None
         self.of_mean = fisher == "last_batch_mean"
         if isinstance(fisher, dict) and "samples" in fisher:
-            self.samples = fisher["samples"]
+            self.samples, self.every = fisher["samples"], fisher.get("labels") == "every"
             self.rngs = [generator(seed, "fisher") for seed in setting.seeds]
         elif isinstance(fisher, dict):
             self.running = RunningFisher(self.parameters, **fisher)
         self.fisher: Tensors | None = None  # F
+        self.pulls: list[tuple[Tensors, Tensors]] = []  # the importances and the centre of each penalty
         self.last: torch.Tensor | None = None
         self.begun = 0  # the task's first step
 
@@ -92,9 +113,12 @@ class EWC(Learner):
             estimate = squared_mean_gradient if self.of_mean else squared_gradients
             assert self.last is not None  # a batch comes before a task change
             new = estimate(self.net, self.last, self.mask(t - 1))
-        self.fisher = torch._foreach_add(new, self.fisher or zeros(self.parameters), alpha=self.gamma)
-        self.importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
-        self.centre, self.begun = values(self.parameters), t
+        self.fisher = torch._foreach_add(
+            new, self.fisher or zeros(self.parameters), alpha=0 if self.separate else self.gamma
+        )
+        importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
+        self.pulls = [*(self.pulls if self.separate else ()), (importance, values(self.parameters))]
+        self.begun = t
 
     def sampled(self, steps: range) -> list[torch.Tensor]:
         """F_new from `samples` distinct items of some steps; from all where there are fewer."""
@@ -106,7 +130,8 @@ class EWC(Learner):
             drawn.append(rng.choice(each, min(self.samples, len(each)), replace=False))
             numbers.append(rng.random(len(drawn[-1])))
         items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (drawn, numbers))
-        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), uniform)
+        x, mask = self.setting.images(items), self.mask(steps[-1])
+        return squared_gradients(self.net, x, mask, None if self.every else uniform, every=self.every)
 
     def kind(self, t: int) -> bool:
         return self.running is not None and self.running.updates_before(t - self.begun)
@@ -120,8 +145,8 @@ class EWC(Learner):
         self.optimizer.gradient(loss)
         if self.running:
             self.running.add(gradients(self.parameters))
-        if self.fisher:
-            pull(self.parameters, self.importance, self.centre, self.strength)
+        for importance, centre in self.pulls:
+            pull(self.parameters, importance, centre, self.strength)
         self.optimizer.step()
         if not self.running and not self.samples:
             self.last = x

@@ -21,10 +21,14 @@ DECLARATION = {
         "reconstruction": {"enum": ["bce", "mse"], "examples": ["bce", "mse"]},
         "generator_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
         "new_share": {"enum": ["half", "by_tasks"], "examples": ["half", "by_tasks"]},
+        "labels": {"enum": ["joint", "by_task"], "default": "joint", "examples": ["joint", "joint", "by_task"]},
     },
     "uses": ["changes", "competing"],
     "needs": {"scaling": ["unit"]},
-    "where": {"new_share": {"by_tasks": {"uses": ["changes", "tasks", "competing"]}}},
+    "where": {
+        "new_share": {"by_tasks": {"uses": ["changes", "tasks", "competing"]}},
+        "labels": {"by_task": {"uses": ["changes", "tasks", "competing"]}},
+    },
 }
 
 
@@ -40,16 +44,25 @@ class GR(Learner):
     reconstruction: `bce`, binary cross-entropy of a pixel (in [0, 1]), or `mse`; the mean over pixels.
     generator_learning_rate: of the auto-encoder's Adam.
     new_share: the weight of new data; replayed data have the rest. `half`: 1/2. `by_tasks`: 1/(tasks seen so far).
+    labels: where classes are restricted, an image is replayed with one label among the classes of all past tasks
+        (`joint`), or with one for each task, among its classes, as in van de Ven et al. 2022 (`by_task`; mean loss).
     """
 
     def __init__(
-        self, setting: Setting, *, latent: int, reconstruction: str, generator_learning_rate: float, new_share: str
+        self,
+        setting: Setting,
+        *,
+        latent: int,
+        reconstruction: str,
+        generator_learning_rate: float,
+        new_share: str,
+        labels: str = "joint",
     ):
         super().__init__(setting)
         self.vae = VAE(setting, latent, reconstruction, self.encoder(latent))
         self.vae_optimizer = Adam(self.vae.parameters(), generator_learning_rate)
         self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
-        self.new_share = new_share
+        self.new_share, self.by_task = new_share, labels == "by_task"
         self.old: list[Stack] | None = None  # the solver and the decoder before the task
         tasks = setting.tasks
         self.seen = torch.zeros((len(tasks), setting.task_count), dtype=torch.bool, device=tasks.device)
@@ -65,7 +78,9 @@ class GR(Learner):
             self.old = [copy.deepcopy(net).requires_grad_(False).eval() for net in (self.net, self.vae.decoder)]
         for old, net in zip(self.old, (self.net, self.vae.decoder)):
             old.load_state_dict(net.state_dict())
-        self.replayable = self.classes_of(self.seen)
+        self.replayable = [self.classes_of(self.seen)]
+        if self.by_task and self.setting.masks is not None:
+            self.replayable = [self.setting.task_classes[:, int(j)] for j in self.seen[0].nonzero()]
 
     def classes_of(self, tasks: torch.Tensor) -> torch.Tensor | None:
         """The classes, bool [S, K], that tasks [S, tasks] may hold; None where training is not masked."""
@@ -79,9 +94,10 @@ class GR(Learner):
         loss = new_loss = self.loss(t, logits, y)
         noise = self.noise(x.shape[1])
         if self.old:
-            x_r, y_r = self.replay(x)
-            share = self.share()
-            loss = share * new_loss + (1 - share) * cross_entropy(masked(self.net(x_r), self.replayable), y_r)
+            x_r, labels = self.replay(x)
+            share, replayed = self.share(), self.net(x_r)
+            each = [cross_entropy(masked(replayed, classes), y_r) for classes, y_r in zip(self.replayable, labels)]
+            loss = share * new_loss + (1 - share) * (sum(each) / len(each))
         self.step(loss)
         elbo = self.vae.loss(x, noise)
         if self.old:
@@ -99,12 +115,13 @@ class GR(Learner):
         return sent(drawn.to(self.setting.images.dtype), self.setting.items.device)
 
     @torch.no_grad()
-    def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Generated images of x's shape [S, B, …], with the frozen solver's labels [S, B]."""
+    def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Generated images of x's shape [S, B, …], with the frozen solver's labels [S, B] for each of `replayable`."""
         assert self.old is not None  # as from the first task change on
         solver, decoder = self.old
         x_r = self.vae.decode(decoder, self.noise(x.shape[1])).view(x.shape)
-        return x_r, masked(solver(x_r), self.replayable).argmax(dim=2)
+        scores = solver(x_r)
+        return x_r, [masked(scores, classes).argmax(dim=2) for classes in self.replayable]
 
 
 class VAE:

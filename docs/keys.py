@@ -1,0 +1,210 @@
+"""Writes docs/keys.md, every key, option and metric with an example: `python docs/keys.py`.
+
+All is read from the schemas, from the methods', measures' and metrics' declarations, and from the files of papers.
+"""
+
+import ast
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from clpapers.catalogue import methods
+from clpapers.catalogue import metrics as catalogue
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.schemas import schema
+
+PAGE = Path(__file__).with_suffix(".md")
+HEAD = """\
+# Keys, options and metrics
+
+This page has every key of a paper's file, every option of a method, every metric, and the columns of reported numbers.
+An example is a value of one of the papers' files, where one has it. [config/README.md](../config/README.md) explains
+what belongs together; [own_paper.md](own_paper.md) leads through a paper of one's own. `python docs/keys.py`
+writes this page from the schemas and declarations.
+"""
+PARTS = ("order", "oracle", "restriction", "net", "budget", "evaluation")
+PAPERS = [*sorted((CONFIG / "papers").glob("*.yaml")), Path("examples/three_types/three_types.yaml")]
+
+
+def values(rules: object) -> str:
+    """The values that a JSON Schema allows, in a few words."""
+    if not isinstance(rules, dict):
+        return "any"
+    rules = schema("paper")["$defs"].get(rules.get("$ref", "").removeprefix("#/$defs/"), rules)
+    if "enum" in rules:
+        return ", ".join(f"`{written(each)}`" for each in rules["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in rules:
+            return " or ".join(dict.fromkeys(values(each) for each in rules[key]))
+    kinds = rules.get("type", "object" if "properties" in rules else "any")
+    names = {
+        "integer": "whole number",
+        "boolean": "`true`, `false`",
+        "string": "text",
+        "array": "list",
+        "null": "`null`",
+    }
+    texts = [names.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    signs = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "up to", "exclusiveMaximum": "below"}
+    bounds = [f"{word} {rules[sign]}" for sign, word in signs.items() if sign in rules]
+    text = " or ".join([" ".join([texts[0], *bounds]), *texts[1:]])
+    of = rules.get("items", {})
+    if kinds == "array" and isinstance(of, dict) and (of.get("type") or of.get("enum")):
+        text += f" of: {values(of)}"
+    keys = [key for key in rules.get("properties", {}) if kinds == "object"]
+    return text + (f" of {', '.join(f'`{key}`' for key in keys)}" if 0 < len(keys) < 7 else "")
+
+
+def written(value: object) -> str:
+    """A value as YAML has it in a line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else f"{text[:57]}…"
+
+
+def walked(content: object, path: tuple = ()) -> Iterator[tuple[tuple, object]]:
+    """Every value of a paper's content with its path."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield (*path, str(key)), value
+            yield from walked(value, (*path, str(key)))
+
+
+def example(*ends: str, within: str = "") -> str:
+    """The first value at a path that ends so, below the key `within`, in a code span; a dash where no paper has one.
+
+    An oracle may stand under a name, and a value of a grid under its dotted key.
+    """
+    for path, value in itertools.chain.from_iterable(walked(read_yaml(file)) for file in PAPERS):
+        named = path[-3:-2] == ("oracles",) and ends == ("oracle", path[-1])
+        there = path[-len(ends) :] == ends and (not within or within in path[: -len(ends)])
+        if path[-1] == ".".join(ends) and path[-2:-1] == ("grid",) and isinstance(value, list):
+            return f"`{written(value[0])}`"
+        if (there or named) and value is not None:
+            return f"`{written(value)}`"
+    return "–"
+
+
+def table(heading: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [heading, ["---"] * len(heading), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def keys_of(properties: dict, place: tuple[str, ...], within: str = "") -> str:
+    """The table of some keys of the schema."""
+    rows = []
+    for key, rules in properties.items():
+        about = rules.get("description", "") if isinstance(rules, dict) else ""
+        rows.append([f"`{'.'.join([*place, key])}`", values(rules), example(*place, key, within=within), about])
+    return table(["key", "values", "example", "meaning"], rows)
+
+
+def of_parts() -> Iterator[str]:
+    """The sections on the parts of a cell."""
+    definitions = schema("paper")["$defs"]
+    for part in PARTS:
+        yield f"### {part}\n"
+        if f"{part}_options" in definitions:
+            rows = [
+                [f"`{name}`", ", ".join(f"`{key}`" for key in options) or "–"]
+                for name, options in definitions[f"{part}_options"]["const"].items()
+            ]
+            yield table([f"`{part}.name`", "takes"], rows) + "\n"
+        yield keys_of(definitions[part]["properties"], (part,)) + "\n"
+
+
+def of_methods() -> Iterator[str]:
+    """A section for each method."""
+    for name, method in methods.methods().items():
+        tree = ast.parse((methods.LEARNERS / f"{name}.py").read_text(encoding="utf-8"))
+        (first, *_) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        docstring = ast.get_docstring(first) or ""
+        lines, told = docstring.partition("\n\n")[0].split("\n"), explained(docstring, list(method.options))
+        looks = ", ".join(method.uses) or "neither tasks nor classes that compete"
+        yield f"### {name}\n\n{' '.join(lines)} It looks at: {looks}.\n"
+        rows = []
+        for option, rules in method.options.items():
+            found, kept = example(name, option), f"`{written(rules['default'])}`" if "default" in rules else ""
+            shown = f"`{written(rules['examples'][0])}`" if found == "–" else found
+            rows.append([f"`{option}`", values(rules), shown, kept, told.get(option, "")])
+        if rows:
+            yield table(["option", "values", "example", "if left out", "meaning"], rows) + "\n"
+
+
+def explained(text: str, options: list[str]) -> dict[str, str]:
+    """By option, what the docstring of a method says of it below `Parameters`."""
+    text = " ".join(text.partition("Parameters\n----------")[2].split())
+    if not options:
+        return {}
+    named = "|".join(options)
+    parts = re.split(rf"(?:^|(?<= ))((?:{named})(?:, (?:{named}))*): ", text)[1:]
+    return {key: about.strip() for keys, about in zip(parts[::2], parts[1::2]) for key in keys.split(", ")}
+
+
+def of_metrics() -> str:
+    """The table of metrics."""
+    users: dict[str, str] = {}
+    for file in PAPERS:
+        for name, target in read_yaml(file).get("targets", {}).items():
+            for metric in catalogue.metrics_of(target):
+                users.setdefault(metric, f"`{file.stem}/{name}`")
+    rows = []
+    for name, metric in catalogue.metrics().items():
+        needs = f"`evaluation.shots`{', two tasks' if metric.tasks > 1 else ''}" if metric.tasks else ""
+        rows.append(
+            [
+                f"`{name}`",
+                f"`{metric.measure}`",
+                metric.unit or "–",
+                metric.better or "–",
+                f"over {metric.over}" if metric.over else "number",
+                metric.competing,
+                needs,
+                users.get(name, "–"),
+            ]
+        )
+    return table(["metric", "measure", "unit", "better", "is a", "classes that compete", "needs", "example"], rows)
+
+
+def page() -> str:
+    """The whole page."""
+    rules, definitions = schema("paper"), schema("paper")["$defs"]
+    shown = {key: value for key, value in rules["properties"].items() if key not in ("scales", "defaults")}
+    cell = {key: value for key, value in definitions["cell"]["properties"].items() if key not in PARTS}
+    reported = schema("reported")["additionalProperties"]["properties"]
+    columns = [[f"`{key}`", of.get("description", "") if isinstance(of, dict) else ""] for key, of in reported.items()]
+    kinds = [[f"`{name}`", "" if of.draws is None else of.draws] for name, of in catalogue.renderers().items()]
+    measures = [
+        [f"`{name}`", ", ".join(f"`{key}`" for key in of.cells) or "–"] for name, of in catalogue.measures().items()
+    ]
+    parts = [
+        HEAD,
+        "## A paper's file\n",
+        keys_of(shown, ()) + "\n",
+        "## A cell\n",
+        "Its parts stand under `defaults`, in a data set's block, under `cell` of a learner or target and, with a dot, "
+        "in a grid.\n",
+        keys_of(cell, ()) + "\n",
+        *of_parts(),
+        "## A target\n",
+        keys_of(definitions["target"]["properties"], (), within="targets") + "\n",
+        table(["`render`", "draws"], kinds) + "\n",
+        table(["`measure`", "needs numbers for"], measures) + "\n",
+        "## Metrics\n",
+        of_metrics() + "\n",
+        "## Methods\n",
+        "A learner of a paper has its options, `method`, if its label is another, and `cell`. A method of the paper's "
+        "own is a file beside the paper's, such as `method: mine.py` ([own_method.md](own_method.md)).\n",
+        *of_methods(),
+        "## Reported numbers\n",
+        table(["column", "meaning"], columns) + "\n",
+        "## Settings of a build\n",
+        keys_of(schema("config")["properties"], ()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
