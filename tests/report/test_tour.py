@@ -38,9 +38,17 @@ def built(tmp_path, monkeypatch):
     jobs._at_paper_scale.cache_clear()
 
 
-def test_it_is_a_valid_notebook_without_outputs():
+def test_it_is_a_valid_notebook_with_its_outputs():
     nbformat.validate(NOTEBOOK)
-    assert [cell.get("outputs") for cell in NOTEBOOK.cells if cell.cell_type == "code" and cell.outputs] == []
+    kinds = {kind for cell in NOTEBOOK.cells for output in cell.get("outputs", []) for kind in output.get("data", {})}
+    assert {"text/html", "image/png"} <= kinds
+    assert not any(output.get("name") == "stderr" for cell in NOTEBOOK.cells for output in cell.get("outputs", []))
+
+
+def saved(start):
+    """The text that was saved below the code that begins so."""
+    (cell,) = (cell for cell in NOTEBOOK.cells if cell.cell_type == "code" and cell.source.startswith(start))
+    return cell.outputs[0].data["text/plain"]
 
 
 def test_the_page_has_the_digests_of_what_is_drawn_and_no_processor_rounds(built):
@@ -68,6 +76,7 @@ def test_every_cell_runs_in_any_folder(tmp_path, monkeypatch):
     assert names["agreement"].between(-1, 1).all()
     assert names["place"]["rank"].idxmin() == "mine"
     assert len(names["place"]) == 7
+    assert saved("accuracy =") == repr(names["place"].round(2))
     assert names["drawn"]["class"].value_counts().tolist() == [5000] * 10
     assert names["axes"].get_xlim()[1] == pytest.approx(50000, abs=1)
 

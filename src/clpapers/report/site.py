@@ -6,7 +6,9 @@ file that the site has not is text. The site needs no network and no server: its
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import pkgutil
 import posixpath
 import re
@@ -31,7 +33,8 @@ ADDED = {  # files beside docs/ that the site has, by their place in it
     "CHANGELOG.md": "changelog.md",
     "config/README.md": "configuration.md",
 }
-GUIDES = ("tour", "own_method", "own_paper", "own_data", "streams", "budgets", "clusters", "data")
+NOTEBOOK = "notebook.md"
+GUIDES = ("tour", "notebook", "own_method", "own_paper", "own_data", "streams", "budgets", "clusters", "data")
 PROJECT = ("decisions", "contributing", "changelog")
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
 API = {  # by page, its title and the modules whose docstrings it has
@@ -84,9 +87,30 @@ def _of_docs(source: Path) -> dict[str, tuple[str, str]]:
     for path, place in files.items():
         if place.endswith(".md"):
             found[path.as_posix()] = place, path.read_text(encoding="utf-8")
+        elif place.endswith(".ipynb"):
+            found[path.as_posix()] = NOTEBOOK, _notebook(path, source)
         else:
             provenance.write_bytes(source / place, path.read_bytes())
     return found
+
+
+def _notebook(file: Path, source: Path) -> str:
+    """A notebook with its saved outputs as a page; its pictures are written beside it."""
+    lines: list[str] = []
+    for number, cell in enumerate(json.loads(file.read_text(encoding="utf-8"))["cells"]):
+        text = "".join(cell["source"])
+        lines += [text, ""] if cell["cell_type"] == "markdown" else ["```python", text, "```", ""]
+        for output in cell.get("outputs", []):
+            data = output.get("data") or {"text/plain": output["text"]}
+            if "image/png" in data:
+                picture = f"figures/{file.stem}-{number}.png"
+                provenance.write_bytes(source / picture, base64.b64decode("".join(data["image/png"])))
+                lines += [f"![The picture that these lines draw]({picture})", ""]
+            elif "text/html" in data:  # of a frame, whose own style would end at its first empty line
+                lines += [re.sub(r"<style.*?</style>|\n\s*(?=\n)", "", "".join(data["text/html"]), flags=re.DOTALL), ""]
+            else:
+                lines += ["```text", "".join(data["text/plain"]).rstrip("\n"), "```", ""]
+    return "\n".join(lines)
 
 
 def _moved(text: str, path: str, place: str, source: Path, places: Mapping[str, str]) -> str:
