@@ -336,7 +336,7 @@ def test_state_outside_the_object_is_refused(tried, text):
 
 def test_an_attribute_that_no_checkpoint_holds_is_named(tried):
     said = tried(with_state("self.rate = lambda t: 1 / (1 + t)", "self.step(loss * self.rate(t))"))
-    assert said[-1].startswith("a killed run of it starts over: learner.rate is a lambda")
+    assert said[-1].startswith("a killed run of it starts over: self.rate is a lambda")
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,27 @@ from clpapers.evidence import words
 from clpapers.provenance import as_published
 from clpapers.report.findings import EXPLAINED, PARTLY, Cause, slug
 from clpapers.report.findings import OPEN as UNEXPLAINED
-from clpapers.report.paper import STANDINGS, Conclusion, Paper, Runs, Section, numbers_of, place_of
+from clpapers.report.paper import STANDINGS, Paper, Runs, Section, numbers_of, place_of
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.table import Table, signed
 
 GRADES = (
-    "**same**: under 2 points apart, tested at 5 %. **near**: under 5 points. **differs**: the 95 % interval of the "
-    "difference leaves zero out. **open**: too few runs to tell. [Other units](verdicts.md) have margins of their own."
+    "**same**: under 2 points apart, by a test at 5 %. **near**: under 5 points, likewise. **differs**: the 95 % "
+    "interval of the difference excludes 0. **open**: too few runs to decide. [Other units](verdicts.md) have other "
+    "margins."
 )
 HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
 DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
 PICTURE = "figures/published.svg"
-LEDE = "Five papers on how continual learning should be evaluated, run again from raw images to tables."
+LEDE = "We ran five papers on the evaluation of continual learning again, from raw images to tables."
+STANDING = (
+    "A conclusion **holds** if all claims that test it are supported. It **holds where tested** if some are, and no "
+    "run decides the others yet. It **holds in part** if one is supported and another contradicted. It **does not "
+    "hold** if one is contradicted and none supported. It is **open** if no run decides it."
+)
 
 
 def page_of(paper: str) -> str:
@@ -80,17 +86,21 @@ def _explained(papers: Iterable[Paper]) -> str:
 
 def home(papers: list[Paper], picture: bool) -> str:
     """The first page: the counts, the picture, a card a paper, the three doors."""
-    lines = ["# Does it hold?", "", LEDE, "", status(papers), "", GRADES, ""]
+    lines = ["# Do the papers' results hold?", "", LEDE, "", status(papers), "", GRADES, ""]
     if picture:
-        lines += [f"![Reproduced against printed, every trained number in percent, by grade]({PICTURE})", ""]
-    lines += ["## Three doors", ""]
+        lines += [f"![Numbers in percent, ours against the printed ones, by grade]({PICTURE})", ""]
+    lines += ["## Three questions", ""]
     lines += [
-        f"- **Does a number hold?** [What holds]({CONCLUSIONS}) has the papers' conclusions. Each paper's page has its "
-        "numbers.",
-        "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of every table.",
-        "- **Can I have the streams alone?** [Yes](streams.md), for a loop of your own.",
+        f"- **Does a number hold?** One page says [what the papers conclude, and what of it holds]({CONCLUSIONS}). "
+        "Each paper's page has its numbers.",
+        "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of each table that "
+        "compares methods.",
+        "- **Can I have the streams alone?** [Yes](streams.md), as files for your own training code.",
         "",
         "## Five papers" if len(papers) == 5 else "## Papers",
+        "",
+        f"{STANDING} [Findings](findings/{papers[0].name}.md) tell why numbers differ; the [glossary](glossary.md) "
+        "has the words.",
         "",
         '<div class="papers">',
         "",
@@ -118,10 +128,9 @@ def conclusions(papers: list[Paper]) -> str:
     lines = [
         "# What holds",
         "",
-        "Here stands what the papers conclude, in plain words. We chose the conclusions from abstract and conclusion, "
-        "before we looked at any verdict. A conclusion holds if all claims that test it are supported. It holds where "
-        "tested if some are, and no run decides the others yet. It holds in part if one is supported and another "
-        "contradicted. It does not hold if one is contradicted and none supported. Brackets are 95 % intervals.",
+        "This page lists each paper's conclusions in plain words. We chose them from abstract and conclusion, before "
+        f"we looked at any verdict. {STANDING} A claim is supported **by construction** where no run could have "
+        "decided it otherwise. Brackets are 95 % intervals; of a claim with several parts one is shown.",
         "",
     ]
     for paper in papers:
@@ -134,19 +143,16 @@ def _conclusions(paper: Paper, up: str) -> list[str]:
     lines = []
     for conclusion in paper.conclusions:
         lines.append(f"- **{conclusion.says}** ({conclusion.place}) {_grade(conclusion.standing)}")
-        lines += [f"  - {_tested(paper, claim, up)}" for claim in _deciding(conclusion)]
+        order = [words.UNDECIDED, words.NOT_COMPARABLE]  # these last
+        claims = sorted(conclusion.claims, key=lambda claim: claim["verdict"] in order)
+        lines += [f"  - {_tested(paper, claim, up)}" for claim in claims]
     return lines or ["No conclusion of it is listed."]
-
-
-def _deciding(conclusion: Conclusion) -> list[dict]:
-    """The claims that a conclusion's standing rests on; where no run decides any, the first."""
-    decided = [claim for claim in conclusion.claims if claim["verdict"] not in (words.UNDECIDED, words.NOT_COMPARABLE)]
-    return decided or conclusion.claims[:1]
 
 
 def _tested(paper: Paper, claim: dict, up: str) -> str:
     target = claim["target"].split()[0]
-    place = f"[{target}]({up}{_section(paper, target)})"
+    section = _section(paper, target)
+    place = f"[{target}]({up}{section})" if "#" in section else target
     effect = "" if claim["shown"] == NOT_RUN else f" {markdown(claim['shown'])}"
     return f"{claim['verdict']}:{effect} {markdown(claim['test'])} ({place})"
 
@@ -165,8 +171,8 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "",
     about = paper.about
     whence = "from outside of the project" if about.get("from_outside") else ""
     who = ", ".join(filter(None, [about.get("authors", ""), str(about.get("year", "")), whence]))
-    link = f"[{paper.title}]({about['link']})" if "link" in about else paper.title
-    lines = [f"# {paper.name}: {paper.title}", "", f"{link}. {who}.", "", "## What holds", "", *_conclusions(paper, up)]
+    link = f" [The paper]({about['link']})." if "link" in about else ""
+    lines = [f"# {paper.name}: {paper.title}", "", f"{who}.{link}", "", "## What holds", "", *_conclusions(paper, up)]
     lines += ["", "## What differs, and why", "", *_causes(paper, up)]
     if differences:
         lines += ["", f"![Differences, ours minus printed, with 95 % intervals, by table]({up}{differences})"]
@@ -244,7 +250,8 @@ def _target(paper: Paper, section: Section, picture: str | None, up: str, files:
     yield from (f"### {markdown(spec['title'])}", "", markdown(section.notes.caption(spec)), "")
     ends = [path.name.removeprefix(section.target.name) for path in section.target.outputs if path.suffix in LINKED]
     links = [f"[{end[1:]}]({files}/{section.name}{end})" for end in ends if files]
-    yield from (", ".join([f"`snakemake {section.name} --cores`", *links]), "")
+    hours = " --config hours=N" if section.target.cells else ""
+    yield from (", ".join([f"`snakemake {section.name} --cores{hours}`", *links]), "")
     if picture and section.caption:
         yield from (f"![{markdown(section.caption.title)}]({picture})", "")
         yield from (f"{markdown(note)}\n" for note in section.caption.notes)
@@ -291,7 +298,7 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
         rows, unrun = [[markdown(str(text)) for text in texts] for texts in body.to_numpy().tolist()], []
     yield from markdown_table((" ".join(filter(None, each)) for each in columns), rows)
     if any("<small>" in cell for cells in rows for cell in cells):
-        yield from ("", "Small: the printed number and how far ours comes out as printed. A number leads to its runs.")
+        yield from ("", "The small line has the printed number and its grade. A number leads to its runs.")
     if unrun:
         yield from ("", f"Not run yet: {', '.join(map(markdown, unrun))}.")
 

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import pickle
+import re
 import sys
 import time
 import types
@@ -347,7 +348,8 @@ def _unkept(item: Any, constants: dict[str, object], path: str, met: set[int]) -
             kind, remedy = "lambda" if item.__name__ == "<lambda>" else "function", "make it a method of the class"
         else:
             kind, remedy = f"{type(item).__module__}.{type(item).__qualname__}", "hold its numbers in tensors or arrays"
-        return f"{path.removeprefix('.')} is a {kind}, which no checkpoint holds; {remedy}"
+        own = re.sub(r"^\.?(learner\.)?(method\.)?", "self.", path, count=1)  # as its author writes it
+        return f"{own} is a {kind}, which no checkpoint holds; {remedy}"
     return ""
 
 

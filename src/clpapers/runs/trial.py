@@ -121,7 +121,7 @@ def _contracts(file: Path) -> Iterator[str]:
             rate = spec["budget"]["learning_rate"]
             yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
         if within(file, "learning again", lambda: problem.train(course=_Twice)) != first:
-            remedy = f"draw from {source} alone, and learn in observe alone"
+            remedy = f"draw from {source} alone, keep its state in attributes of it, and learn in observe alone"
             raise Broken(f"{file}: trained again, and tested twice as often, it ends otherwise; {remedy}")
         yield f"{file}: twice the same bytes"
         if learner.stackable:
