@@ -34,6 +34,7 @@ NOT_HERE = {  # why a command runs in no walk
     r"clpapers pack .*|python bundle/run.py .*": "it fetches large sets; tests/workflow/test_bundle.py does both",
     r"python docs/findings/(card_pairs|desiderata_\w+|rules_ewc)\.py.*": "it trains for an hour, or on such sets",
     r"clpapers verify --of-each .*": "`make` has run it",
+    r"clpapers verify --steps .*": "it takes half an hour; tests/builds/test_steps.py takes some steps",
     r"clpapers publish": "it packs two thousand runs, for minutes; tests/report/test_publish.py packs some",
 }
 TABLES = {  # whose rows a page shows
