@@ -8,6 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build import build
 from setuptools.command.build_py import build_py
+from setuptools.command.egg_info import egg_info
 
 CARRIED = ("config", "workflow/schemas", "results/published/metrics")
 
@@ -32,4 +33,12 @@ class Elsewhere(build):
         self.build_base = self.folder.name
 
 
-setup(cmdclass={"build": Elsewhere, "build_py": WithProject})
+class Described(egg_info):
+    """Describes the package there too."""
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.egg_base = Elsewhere.folder.name
+
+
+setup(cmdclass={"build": Elsewhere, "build_py": WithProject, "egg_info": Described})
