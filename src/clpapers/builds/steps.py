@@ -1,5 +1,6 @@
 """Verifies the first steps of published runs: they are taken again here, by today's code, beside the published ones."""
 
+import contextlib
 import datetime
 import functools
 import math
@@ -11,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 from clpapers import provenance
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning
@@ -81,15 +81,24 @@ def verify_steps(
                 waiting.append(_begun(plan, name, runs[name].content, steps, stacking=stacked(runs[name].record)))
         waiting.sort(key=lambda begun: str(begun.dataset))  # so that few are read
         cores = len(os.sched_getaffinity(0))
-        context, threads = multiprocessing.get_context("spawn"), dict.fromkeys(THREADS, "1")
-        with (
-            mock.patch.dict(os.environ, threads),
-            ProcessPoolExecutor(cores, context, os.chdir, (folder,)) as pool,
-        ):
+        context = multiprocessing.get_context("spawn")
+        with _one_thread_each(), ProcessPoolExecutor(cores, context, os.chdir, (folder,)) as pool:
             for begun, (verdict, count, why, took) in zip(waiting, pool.map(_begin, waiting)):
                 if verdict in (ROUNDING, OTHERWISE):
                     why += f"; there: {_conditions(runs[begun.name].record)}"
                 yield Beginning(begun.name, verdict, count, why, took, *told)
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Inside, processes that begin compute with one thread."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ |= dict.fromkeys(THREADS, "1")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 def _conditions(record: Mapping) -> str:

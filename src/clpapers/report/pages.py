@@ -21,9 +21,9 @@ from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.table import Table, signed
 
 GRADES = (
-    "**same**: under 2 points apart, by a test at 5 %. **near**: under 5 points, likewise. **differs**: the 95 % "
-    "interval of the difference excludes 0. **open**: too few runs to decide. [Other units](verdicts.md) have other "
-    "margins."
+    "**same**: under 2 points apart, by a test at 5 %. **near**: under 5 points, by the same test. **differs**: the "
+    "95 % interval of the difference excludes 0. **open**: too few runs to decide. [Other units](verdicts.md) have "
+    "other margins."
 )
 HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
@@ -57,13 +57,13 @@ def status(papers: list[Paper]) -> str:
     grades = numbers.grades(words.TRAINED)
     total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
     differing = grades[words.DIFFERS]
+    parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
         f"The papers print {total:,} numbers. {numbers.compared():,} of them are compared with our runs; "
-        f"{sum(grades.values()):,} are distinct numbers that a training decides. Of these "
-        + ", ".join(f"{count} {_verb(grade)}" for grade, count in grades.items())
-        + "."
+        f"{sum(grades.values()):,} are distinct numbers that a training decides: {', '.join(parts[:-1])}, and "
+        f"{parts[-1]}."
     )
-    return text + (f" Of the {differing} that differ {explained}." if differing else "")
+    return text + (f" {explained}." if differing else "")
 
 
 def _verb(grade: str) -> str:
@@ -71,7 +71,7 @@ def _verb(grade: str) -> str:
 
 
 def _explained(papers: Iterable[Paper]) -> str:
-    """How many of the trained numbers that differ are explained, in part, or not: `20 are explained, 3 in part`."""
+    """How many of the trained numbers that differ we explain, in part, or not."""
     counts = dict.fromkeys((EXPLAINED, PARTLY, UNEXPLAINED), 0)
     seen = set()
     for paper in papers:
@@ -81,7 +81,10 @@ def _explained(papers: Iterable[Paper]) -> str:
                 if number["kind"] == words.TRAINED and (not number["runs"] or key not in seen):
                     seen.add(key)
                     counts[cause.status] += 1
-    return f"{counts[EXPLAINED]} are explained, {counts[PARTLY]} in part, and {counts[UNEXPLAINED]} are not"
+    return (
+        f"We explain {counts[EXPLAINED]} of the {sum(counts.values())} that differ, and {counts[PARTLY]} in part; "
+        f"{counts[UNEXPLAINED]} remain"
+    )
 
 
 def home(papers: list[Paper], picture: bool) -> str:
@@ -91,7 +94,7 @@ def home(papers: list[Paper], picture: bool) -> str:
         lines += [f"![Numbers in percent, ours against the printed ones, by grade]({PICTURE})", ""]
     lines += ["## Three questions", ""]
     lines += [
-        f"- **Does a number hold?** One page says [what the papers conclude, and what of it holds]({CONCLUSIONS}). "
+        f"- **Does a number hold?** One page says [which conclusions hold]({CONCLUSIONS}). "
         "Each paper's page has its numbers.",
         "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of each table that "
         "compares methods.",
