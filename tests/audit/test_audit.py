@@ -13,6 +13,7 @@ import pytest
 from trained import touch
 
 from clpapers import cli, provenance
+from clpapers.archive.check import manifest_of
 from clpapers.audit.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text, unfit
 from clpapers.config.choice import VARIABLE, Choice
 from clpapers.config.plan import Plan
@@ -365,15 +366,23 @@ def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
 
 
 def test_what_is_made_of_targets_is_held_against_its_record(here):
+    """The site's first page and its manifest are recorded; the manifest has the other pages."""
     page, papers = MINI / "report/index.html", ["mini"]
-    job = jobs.job_of(fitting("mini"), page, papers)
+    job, other = jobs.job_of(fitting("mini"), page, papers), page.parent / "mini/index.html"
+    manifest = page.parent / provenance.MANIFEST
+    assert job.outputs == [page, manifest]
     for code in ("c0de", job.code):
         with provenance.recording("report", job.outputs, job.inputs, code, settings=job.settings, papers=papers):
-            for path in job.outputs:
-                provenance.write_text(path, path.name)
-        assert [each.file for each in found()] == (["results/mini/report/index.html"] if code == "c0de" else [])
-    (page.parent / "mini/index.html").write_text("two")
-    assert [each.file for each in found()] == ["results/mini/report/mini/index.html"]
+            provenance.write_text(page, "one")
+            provenance.write_text(other, "one")
+            provenance.write_text(manifest, manifest_of({"mini/index.html": provenance.sha256(other)}))
+        assert [each.file for each in found()] == ([str(page)] if code == "c0de" else [])
+    for edited in (other, page):
+        edited.write_text("two")
+        assert [each.file for each in found()] == [str(edited)]
+        edited.write_text("one")
+    manifest.write_text("")  # names no pages
+    assert [each.file for each in found()] == [str(manifest), str(other)]
 
 
 def test_the_number_of_files(here):

@@ -140,6 +140,7 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     (tmp_path / "config/outside/papers/mine.yaml").write_text(mine, encoding="utf-8")
     shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(task, "CACHE", {})  # of plans, as the configuration stays

@@ -390,11 +390,11 @@ def test_a_method_of_an_object_stays_its_own(of_runs):
 @pytest.mark.parametrize(
     ("change", "path"),
     [
-        (lambda held: setattr(held, "rule", lambda t: 1.0), "rule is a lambda"),
-        (lambda held: held.others.append({"a": (x for x in ())}), "others[0]['a'] is a builtins.generator"),
-        (lambda held: held.others.append(held) or setattr(held, "rule", os.mkdir), "rule is a function"),
-        (lambda held: held.others.append(torch.eye(2).to_sparse()), "others[0] is a torch.Tensor"),
-        (lambda held: held.others.append(Path()), f"others[0] is a {type(Path()).__module__}"),
+        (lambda held: setattr(held, "rule", lambda t: 1.0), "self.rule is a lambda"),
+        (lambda held: held.others.append({"a": (x for x in ())}), "self.others[0]['a'] is a builtins.generator"),
+        (lambda held: held.others.append(held) or setattr(held, "rule", os.mkdir), "self.rule is a function"),
+        (lambda held: held.others.append(torch.eye(2).to_sparse()), "self.others[0] is a torch.Tensor"),
+        (lambda held: held.others.append(Path()), f"self.others[0] is a {type(Path()).__module__}"),
     ],
 )
 def test_a_part_that_cannot_be_kept_is_named(change, path, of_runs):
@@ -617,4 +617,4 @@ def test_nor_does_what_cannot_be_saved_and_it_is_said_once(data, chunked, monkey
     assert train(spec, data, chunked, Checkpoint(RESULT, IDENTITY, 0)) == undisturbed
     said = capsys.readouterr().err
     assert said.count("not written, training goes on") == 1
-    assert "learner.rule is a lambda" in said
+    assert "self.rule is a lambda" in said

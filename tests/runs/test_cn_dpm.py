@@ -35,6 +35,7 @@ def learn(data, streams):
             "task_count": 1,
             "task_classes": None,
             "masks": None,
+            "changes": np.zeros(len(ends), dtype=bool),
             "evaluation": {},
         }
         setting = Setting(

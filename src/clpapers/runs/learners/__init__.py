@@ -30,9 +30,12 @@ def written(name: str, file: str | None = None) -> type[Learner] | type[Method]:
 
 
 def _of_file(file: Path) -> ModuleType:
-    """The module of a file, imported once; it stands among this package's modules, where a checkpoint finds it."""
+    """The module of a file, imported once; it stands among this package's modules, where a checkpoint finds it.
+
+    Another file of the name takes its place.
+    """
     name = f"{__name__}.{file.stem.replace('.', '_')}"
-    if name not in sys.modules:
+    if getattr(sys.modules.get(name), "__file__", None) != str(file):
         sys.modules[name] = module = ModuleType(name)  # before it runs: classes look there for their declaration
         module.__file__ = str(file)
         try:
