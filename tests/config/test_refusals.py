@@ -204,8 +204,8 @@ REFUSED = [
     (PAPER, "section: \"1\"", "section: \"1\"\n    seeds: 3-1", "targets.table1.seeds: '3-1' holds no seed; write "
      "first-last, first not above last"),
     # files as such
-    (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: authors, datasets, defaults, "
-     "learners, link, oracles, own, paper, scales, seeds, selection, targets, title, year"),
+    (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: authors, conclusions, datasets, "
+     "defaults, learners, link, oracles, own, paper, scales, seeds, selection, targets, title, year"),
     (PAPER, "paper: tiny\n", "paper: tiny\nlink: http://paper.pdf\n",
      "link: 'http://paper.pdf' must have the form ^https://\\S+$"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
