@@ -269,7 +269,7 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     assert main(["next", "--scale", "smoke", "--hours", "all", "stf"]) == 0
     _, *whole, _, _, decides = capsys.readouterr().out.splitlines()
     assert decides.startswith("would decide ")
-    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf"]) == 0
+    assert main(["next", "--scale", "smoke", "--hours", "0.001", "stf"]) == 0
     heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
     assert len(steps) < len(whole)
     assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "would", "decide"]
@@ -284,7 +284,7 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     _, *steps, _, told, decides = capsys.readouterr().out.splitlines()
     assert all(" stf/table1" in step or " → claim " in step for step in steps)
     whole = told  # without hours, as a build of it
-    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf/table1"]) == 0
+    assert main(["next", "--scale", "smoke", "--hours", "0.001", "stf/table1"]) == 0
     _, *fewer, _, told, decides = capsys.readouterr().out.splitlines()
     assert fewer == steps[: len(fewer)] != steps
     assert told != whole

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.methods import Method
+from clpapers.catalogue.names import CURVE
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
-from clpapers.config.refusals import ConfigError, dotted, one_of, required
+from clpapers.config.refusals import ConfigError, dotted, one_of, required, short_repr
 from clpapers.config.schemas import schema, validate
 from clpapers.runs.norms import fewest, least_side
 from clpapers.streams.chunks import (
@@ -309,6 +310,11 @@ def target(where: str, spec: dict, datasets: Mapping) -> None:
         if spec.get(key, "dataset") not in ("row", "dataset", *grid):
             factors = ", ".join(grid) or "none"
             raise ConfigError(f"{where}.{key}: {spec[key]!r} is not a factor of the grid: {factors}")
+    along = spec.get("along")
+    if along not in (None, *CURVE, *grid):
+        raise ConfigError(f"{where}.along: {short_repr(along)} is not one of {', '.join((*grid, *CURVE))}")
+    if not all(isinstance(level, int | float) for level in grid.get(along, ())):
+        raise ConfigError(f"{where}.along: the levels of {short_repr(along)} in the grid are not all numbers")
     for key, text in [("title", spec["title"]), ("caption", spec["caption"]), *spec.get("names", {}).items()]:
         try:
             latex(str(text))

@@ -68,7 +68,7 @@ def check_names(file: Path, lines: Mapping[str, Mapping[str, str]], target: Mapp
     if levels:
         rows, columns = (_displayed(file, target, factor, levels) for factor in row_and_column(target))
         if along:  # the places on a curve are known once it is measured: any number stands for 1
-            places = [1] if along in CURVE else levels[along]
+            places = [1] if along in CURVE else [each for each in levels[along] if isinstance(each, int | float)]
             rows = [named_along(target, row, place) for row in rows for place in places]
     else:
         declared = catalogue.measures()[target["measure"]].rows

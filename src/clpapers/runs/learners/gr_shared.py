@@ -19,7 +19,7 @@ class GRShared(GR):
 
     Parameters
     ----------
-    latent, reconstruction, generator_learning_rate, new_share: as of GR.
+    latent, reconstruction, generator_learning_rate, new_share, labels: as of GR.
     """
 
     def encoder(self, latent: int) -> nn.Module:
