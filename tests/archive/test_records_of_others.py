@@ -221,4 +221,4 @@ def test_targets_that_are_built_only_when_asked_for_are_not_missed(here, capsys)
     cli.main(["audit", "--scale", "mini", "mini"])
     assert "not built" not in capsys.readouterr().out
     assert cli.main(["audit", "--scale", "mini", "mini/table2"]) == 1
-    assert "table2.csv and 3 more: not built" in capsys.readouterr().out
+    assert "table2.csv and 3 more, which clpapers audit --json lists: not built" in capsys.readouterr().out

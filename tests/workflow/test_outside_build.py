@@ -1,6 +1,7 @@
 """A paper and a data set from outside, from `clpapers new` to a crate: as one's own, and nobody else's."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -45,7 +46,8 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
     assert done.returncode == 0, done.stdout
     table = (project.folder / "results/mini/targets/mine/table1.csv").read_text()
     assert "Random guess (expected)" in table
-    assert (project.folder / "results/mini/report/mine/table1.html").is_file()
+    page = (project.folder / "results/mini/report/reproduction/mine.html").read_text(encoding="utf-8")
+    assert "snakemake mine/table1 --cores" in re.sub(r"<[^>]+>", "", page)
     built = {path.name for path in (project.folder / "results/mini/targets").iterdir() if path.is_dir()}
     assert built == {"mine"}  # and no paper that is not configured
 

@@ -35,6 +35,7 @@ MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell; the k-th narrows a comparison
 WORTH_MORE = 0.1  # as a share of the first seed's worth, divided by k, where no build has compared yet
 WORTH_DECIDED = 0.01  # the same, of a number that is decided
 GROWTH = 0.5  # a step takes at most this share of the time of all steps before it
+LEAST_PRICE = 0.0001  # core-hours of a target that lacks runs: a price of 0 says that their data are not at hand
 
 Run = tuple[str, int]  # a cell's hash, a seed
 
@@ -460,7 +461,8 @@ def choose(
             (key, seed) for key, seeds in available for seed in seeds if seed not in chosen.get(key, ())
         )
         files = {file: took for run in rest for file, took in prerequisites(run).items() if file not in pending}
-        return round((sum(seconds[key] for key, _ in rest) + sum(files.values())) / 3600, 4)
+        hours = round((sum(seconds[key] for key, _ in rest) + sum(files.values())) / 3600, 4)
+        return max(hours, LEAST_PRICE) if rest else 0.0
 
     prices = {f"{t.paper}/{t.name}": price(t) for t in both}
     choice = Choice(runs, unrun, dict(absent), plan.methods, prices)
