@@ -63,3 +63,16 @@ def prepared(built_project):
         return folder
 
     return begin
+
+
+@pytest.fixture(scope="session")
+def installed(built_project, prepared):
+    """A function that installs a copied project in place, in an environment in its folder, as `make env` does."""
+
+    def install(folder: Path, home: Path) -> Shell:
+        user = Shell(folder, prepared(folder / ".venv"), home)
+        user.ok("python -m pip install --quiet --no-deps --no-build-isolation --editable .")
+        shutil.copy2(built_project / ".venv/.installed", folder / ".venv/.installed")
+        return user
+
+    return install

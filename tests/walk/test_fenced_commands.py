@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from fences import Command, blocks, commands, pages
-from shell import Shell
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in pages(ROOT) if commands(page)]
@@ -44,13 +43,13 @@ TABLES = {  # whose rows a page shows
 
 
 @pytest.fixture(scope="module")
-def reader(built_project, copied, tmp_path_factory):
+def reader(copied, installed, tmp_path_factory):
     home = tmp_path_factory.mktemp("reader")
     project = copied(home / "clpapers")
     (project / "DATA").mkdir()
     for crate in ("results.zip", "rules.zip"):  # as they come from elsewhere
         shutil.copy(project / "results/published/rules.zip", project / crate)
-    return Shell(project, built_project / ".venv", home)
+    return installed(project, home)  # a home's commands write into the project that the environment has
 
 
 def replaced(text: str) -> str:

@@ -12,19 +12,6 @@ BOUND = "--bounding-set=-dac_override,-dac_read_search,-fowner"  # without these
 SOME = ("table1", "figure2")  # of stf: a table and a figure, whose files are made again
 
 
-@pytest.fixture(scope="module")
-def installed(built_project, prepared):
-    """A function that installs a copied project in place, in an environment in its folder, as `make env` does."""
-
-    def install(folder: Path, home: Path) -> Shell:
-        user = Shell(folder, prepared(folder / ".venv"), home)
-        user.ok("python -m pip install --quiet --no-deps --no-build-isolation --editable .")
-        shutil.copy2(built_project / ".venv/.installed", folder / ".venv/.installed")
-        return user
-
-    return install
-
-
 def forget_some(project: Path) -> list[Path]:
     """Delete the files of some targets; their paths below the project."""
     files = [path for name in SOME for path in (project / "results/paper/targets/stf").glob(f"{name}.*")]

@@ -124,9 +124,9 @@ def _torch() -> Iterator[Finding]:
     else:
         yield Finding(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
         if isinstance(vision := _imported("torchvision"), Exception):
-            remedy = f"both must be builds for CUDA, or both without; {INSTALL}"
+            remedy = "builds go round that; for code of yours both must be builds for CUDA, or both without"
             text = f"torchvision does not import beside torch {torch.__version__} ({_line(vision)})"
-            yield Finding(FAULT, text, remedy)
+            yield Finding(NOTE, text, remedy)
 
 
 def _imported(name: str = "torch") -> ModuleType | Exception:
