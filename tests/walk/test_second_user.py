@@ -45,6 +45,7 @@ def test_a_folder_with_spaces_and_letters_beyond_ascii(built_project, copied, in
 
 def test_a_checkout_that_is_read_only_serves_a_folder_elsewhere(copied, installed, tmp_path):
     project = copied(tmp_path / "clpapers")
+    shutil.rmtree(project / "results/paper/methods", ignore_errors=True)  # copies that other walks left in the build
     user = installed(project, tmp_path)
     (tmp_path / "elsewhere").mkdir()
     before = ()
@@ -63,11 +64,15 @@ def test_a_checkout_that_is_read_only_serves_a_folder_elsewhere(copied, installe
         compared = user.ok("""python -c "from clpapers import results; print(len(results.compare('stf/table1')))" """)
         assert int(compared) > 20
         user.ok("""python -c "from clpapers import results; print(len(results.runs('stf/table1')))" """)
-        assert "stf/table1" in user.ok("clpapers next stf/table1 --methods mine.py")
-        said = user._replace(folder=project).run("snakemake report --cores")
-        assert said.code != 0
-        assert "Permission denied" in said.err
-        assert len(said.err.splitlines()) == 1, said.err
+        assert "stf/table1" in user.ok("clpapers next stf/table1")
+        for place, command in [
+            (user.folder, "clpapers next stf/table1 --methods mine.py"),  # its copy and its costs are kept for builds
+            (project, "snakemake report --cores"),
+        ]:
+            said = user._replace(folder=place).run(command)
+            assert said.code != 0
+            assert "Permission denied" in said.err
+            assert len(said.err.splitlines()) == 1, said.err
     finally:
         subprocess.run(["chmod", "-R", "u+w", project], check=True)
     assert sorted(path for path in project.rglob("*") if not path.is_symlink()) == files
