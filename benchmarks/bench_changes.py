@@ -304,7 +304,7 @@ def _tested_apart(plan: Plan) -> Iterator[None]:
         return counts(spec | {"evaluation": spec["evaluation"] | shots}, size)
 
     def method(options: dict) -> methods.Method:
-        return dataclasses.replace(method_of(options), answers_by_task=True, answers_stay=False)
+        return dataclasses.replace(method_of(options), answers_by_task=True, past_tasks_frozen=False)
 
     with mock.patch.object(costs, "counts", apart), mock.patch.object(methods, "method_of", method):
         yield

@@ -9,7 +9,7 @@ from tabulate import tabulate
 from clpapers.evidence.comparison import ONE_MORE, OWN, WELCH
 from clpapers.evidence.grades import judge
 from clpapers.evidence.pooled import pooled
-from clpapers.evidence.words import DIFFERS, GRADES, NEAR, SAME
+from clpapers.evidence.verdict_names import DIFFERS, GRADES, NEAR, SAME
 from clpapers.metrics.intervals import Estimate, welch
 
 MARGINS = (2.0, 5.0)  # points

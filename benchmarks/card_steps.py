@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from clpapers.runs import learners, loop, process
-from clpapers.runs.captured import SWITCH, Steps, recorders
+from clpapers.runs.cuda_graphs import SWITCH, Steps, recorders
 from clpapers.runs.images import Images
 from clpapers.runs.scenario import scenario
 from clpapers.streams.orders import NO_TRANSFORMS

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from clpapers.budget.card_costs import megabytes
 from clpapers.builds import preparation, progress
-from clpapers.graph import jobs, own, pages
+from clpapers.graph import jobs, pages, user_methods
 from clpapers.runs import cards
 from clpapers.runs.cards import resolve_device
 from clpapers.graph.claims import claiming
 from clpapers.cli import server
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -50,18 +50,18 @@ try:
     SETTINGS = check_settings(config, take=workflow.is_main_process, keep=not DESCRIBES)
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
-    CHOICE_FILE = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
-    CHOICE = choice.read(Path(CHOICE_FILE)) if CHOICE_FILE else None
-    OWN = own.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
+    CHOICE_FILE = None if workflow.is_main_process else os.environ.get(selected_runs.VARIABLE)
+    CHOICE = selected_runs.read(Path(CHOICE_FILE)) if CHOICE_FILE else None
+    OWN = user_methods.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     if workflow.is_main_process:
-        own.try_of_papers(SETTINGS["papers"])
+        user_methods.try_of_papers(SETTINGS["papers"])
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
         if preparation.concerns(SCALE, REQUESTED):
             preparation.restore_times(Path("results", SCALE))
         jobs.claims_of(PLAN)
-        os.environ.pop(choice.VARIABLE, None)
+        os.environ.pop(selected_runs.VARIABLE, None)
         if OWN or preparation.budgeted(PLAN, SETTINGS.get("hours")):
             NOTES, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
             if preparation.concerns(SCALE, REQUESTED):
@@ -70,7 +70,7 @@ try:
             if not DESCRIBES and not preparation.confirmed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
             progress.PREDICTED.update(BUDGET.pending)
-            os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
+            os.environ[selected_runs.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")

@@ -30,7 +30,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_tour.py",
     "builds/test_verify.py",
     "runs/evaluation/test_tasks.py",
-    "runs/test_captured.py",
+    "runs/test_cuda_graphs.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
     "runs/test_heads.py",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from clpapers.metrics import boundary_detection
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 NAMES = {
     "er": "ER",

@@ -10,7 +10,7 @@ import pytest
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
 from clpapers.config.plan import Plan
-from clpapers.config.settings import own_papers
+from clpapers.config.settings import project_papers
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -43,7 +43,7 @@ def expanded(word):
 @pytest.fixture(scope="module")
 def plans():
     scales = [file.stem for file in (ROOT / "config/scales").glob("*.yaml")]
-    return {scale: Plan(scale, own_papers()) for scale in scales}
+    return {scale: Plan(scale, project_papers()) for scale in scales}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

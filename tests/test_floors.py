@@ -11,7 +11,7 @@ ROOMS = [  # from the ground up
     "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle", "cli",
 ]  # fmt: skip
 CONFIG = [
-    "refusals", "files", "outside", "schemas", "reported", "paths", "choice", "model", "reductions", "layers",
+    "refusals", "files", "user_files", "schemas", "reported", "paths", "selected_runs", "model", "reductions", "layers",
     "identity", "facts", "checks", "grid", "targets", "settings", "plan", "gans", "origins",
 ]  # fmt: skip
 

@@ -102,7 +102,7 @@ def test_streams_files_to_start_from_and_trials_work_there(away, capsys):
 def test_what_a_build_would_train_next_is_asked_of_the_checkout_alone(away, monkeypatch):
     """A method's file is the one in the folder at hand; a package without runs has no answer."""
     asked = []
-    monkeypatch.setattr("clpapers.cli.people.upcoming", lambda options: asked.append((Path.cwd(), options.methods)))
+    monkeypatch.setattr("clpapers.cli.describe.upcoming", lambda options: asked.append((Path.cwd(), options.methods)))
     assert cli.main(["next", "stf/table1", "--methods", "mine.py"]) == 0
     assert asked == [(ROOT, [str(away / "mine.py")])]
     monkeypatch.setattr(home, "root", lambda: home.CARRIED)

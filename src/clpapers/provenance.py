@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from clpapers.cache import Cache
 from clpapers.home import PACKAGE, place
 
-UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "task.py")  # excluded from code digests
+UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "job_context.py")  # excluded from code digests
 MANIFEST = "manifest-sha256.txt"  # of a crate or a site: a line a file, as sha256sum has it
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
@@ -250,7 +250,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 
 
 @functools.cache
-def texts(module: str, *, alone: bool = False) -> frozenset[str]:
+def string_constants(module: str, *, alone: bool = False) -> frozenset[str]:
     """The string constants of a module and of all its imports, or of it `alone`; among them the keys that it reads."""
     files = [(module_file(module), "")] if alone else imported(module)
     return frozenset().union(*(_parsed(*file)[2] for file in files))
@@ -319,7 +319,7 @@ def as_published(path: Path | str) -> str:
     return str(Path(*parts[:2], "runs", *parts[3:])) if is_imported(path) else str(path)
 
 
-def record_apart(scale: str, digest: str) -> Path:
+def record_by_digest(scale: str, digest: str) -> Path:
     """The path of the record with SHA-256 `digest`, of a file that was not imported along with its runs."""
     return place("results", scale, "imported", "records", f"{digest}.json")
 

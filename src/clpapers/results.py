@@ -18,7 +18,7 @@ from clpapers.audit import lineage as ancestry
 from clpapers.audit.audit import fitting
 from clpapers.budget import priority
 from clpapers.catalogue import metrics as catalogue
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -103,7 +103,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     for target in plan.named_targets([name] if name else []):
         full = f"{target.paper}/{target.name}"
         if (file := _choice_of(target)) not in plans:
-            plans[file] = plan.using(choice.read(place(file))) if file else plan
+            plans[file] = plan.using(selected_runs.read(place(file))) if file else plan
         cells = dict.fromkeys(cell for _, cell in plans[file].targets[full].cells)
         for cell in cells:
             users.setdefault(cell.hash, []).append(full)

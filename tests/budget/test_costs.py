@@ -20,7 +20,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.provenance import ProvenanceError
-from clpapers.runs import rehearsal
+from clpapers.runs import cost_timing
 
 KIND = Kind("er", '{"forward": "separate"}', '{"name": "cnn", "width": 2}', "28x28x1", "sgd", "10", 10, 500, 0, 1)
 ROW = Row(KIND, 1, 3.0, 0.5, 0.25, 0.125, "", 0.01, "a machine")
@@ -71,8 +71,8 @@ def variety(plan):
 
 def test_counts_are_what_the_loop_goes_through(everything, monkeypatch):
     """Steps and tests exactly, and test items but for which probes had come and for classes shared out to tasks."""
-    monkeypatch.setattr(rehearsal, "STEPS", 10**6)  # streams stay as long as they are
-    monkeypatch.setattr(rehearsal, "ITEMS", 10**6)
+    monkeypatch.setattr(cost_timing, "STEPS", 10**6)  # streams stay as long as they are
+    monkeypatch.setattr(cost_timing, "ITEMS", 10**6)
     for cell in variety(everything):
         spec, size = copy.deepcopy(cell.spec), costs.sizes(everything, cell.spec["dataset"])
         if size.shape[0] > 64:
@@ -84,7 +84,7 @@ def test_counts_are_what_the_loop_goes_through(everything, monkeypatch):
         if features:
             spec["scaling"] = "none"
         streams = {0: costs.stream_of(spec["order"], size)}
-        found = rehearsal.rehearse(spec, rehearsals.noise(size, features=features), streams, seconds=0.0)
+        found = cost_timing.rehearse(spec, rehearsals.noise(size, features=features), streams, seconds=0.0)
         counted, probes = costs.counts(spec, size), spec["evaluation"]["probes"] * spec["evaluation"]["points"] / 4
         assert (counted.steps, counted.tests) == (found.steps, found.tests), spec["order"]
         assert counted.items == pytest.approx(found.items, rel=0.03, abs=probes), (spec["order"], spec["evaluation"])

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from clpapers.budget import costs, priority
 from clpapers.budget.priority import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
 from clpapers.builds import preparation
-from clpapers.config import choice, gans
-from clpapers.config.choice import Choice
+from clpapers.config import gans, selected_runs
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.graph.pages import targets_of
@@ -291,26 +291,26 @@ def test_what_is_no_choice_is_refused_though_its_name_fits(text, tmp_path):
     path = tmp_path / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="no choice of runs can be read"):
-        choice.read(path)
+        selected_runs.read(path)
 
 
 def test_a_choice_is_named_by_the_whole_digest(tmp_path):
-    path = tmp_path / f"{Choice().digest[:4]}.json"
-    path.write_text(Choice().text)
+    path = tmp_path / f"{SelectedRuns().digest[:4]}.json"
+    path.write_text(SelectedRuns().text)
     with pytest.raises(ConfigError, match="its name is not the digest of its content"):
-        choice.read(path)
+        selected_runs.read(path)
 
 
 def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runs = {"c": {Path("results/paper/runs/seed0.json"): [0]}}
-    made = Choice(runs, {"d": 1.5, "e": None}, {"cub200": "fetch it"}, prices={"stf/table1": 2.5})
+    made = SelectedRuns(runs, {"d": 1.5, "e": None}, {"cub200": "fetch it"}, prices={"stf/table1": 2.5})
     path = made.write("paper")
-    assert choice.read(path) == made
+    assert selected_runs.read(path) == made
     assert dataclasses.replace(made, absent={}).write("paper") != path
     path.write_text(path.read_text().replace("1.5", "2.5"))
     with pytest.raises(ConfigError, match="edited"):
-        choice.read(path)
+        selected_runs.read(path)
 
 
 def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_scale):
@@ -428,7 +428,7 @@ def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale)
     of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
     chosen = {("nn1", "random"): [0, 1], ("offline", "random"): [1, 2], ("nn1", "split"): [0]}
     runs = {of[key].hash: {of[key].folder / "seed.json": seeds} for key, seeds in chosen.items()}
-    using = plan.using(Choice(runs, dict.fromkeys((each.hash for each in plan.cells.values()), 60.0), {}))
+    using = plan.using(SelectedRuns(runs, dict.fromkeys((each.hash for each in plan.cells.values()), 60.0), {}))
     shown = [(factors["learner"], factors["order"]["name"]) for factors, _ in using.present(target).cells]
     assert shown == [key for key in of if key in (("nn1", "random"), ("offline", "random"))]
     left = using.unrun(target)

@@ -165,8 +165,8 @@ def test_it_serves_in_an_activated_environment(start, monkeypatch):
         ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV, ""),
         ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
         ("raise KeyboardInterrupt", -signal.SIGINT, "KeyboardInterrupt\n"),
-        ("raise clpapers.cli.task.Refusal('a line')", 1, "NameError: name 'clpapers' is not defined\n"),
-        ("from clpapers.cli.task import Refusal; raise Refusal('a line')", 2, "clpapers: a line\n"),
+        ("raise clpapers.cli.job_context.Refusal('a line')", 1, "NameError: name 'clpapers' is not defined\n"),
+        ("from clpapers.cli.job_context import Refusal; raise Refusal('a line')", 2, "clpapers: a line\n"),
     ],
 )
 def test_it_ends_as_without_a_server(serving, what, status, said):
@@ -284,11 +284,11 @@ def test_what_is_no_request_disturbs_nothing(serving):
 
 
 def test_the_front_imports_nothing_slow():
-    listed = "import sys; import clpapers.cli, clpapers.cli.front; print(*sys.modules)"
+    listed = "import sys; import clpapers.cli, clpapers.cli.server_client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True).stdout.split()
     assert not {"argparse", "importlib.metadata", "pathlib", "numpy", "yaml", "json"} & set(loaded)
     assert {each for each in loaded if each.startswith("clpapers")} == {
         "clpapers",
         "clpapers.cli",
-        "clpapers.cli.front",
+        "clpapers.cli.server_client",
     }

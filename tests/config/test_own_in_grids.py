@@ -10,11 +10,11 @@ from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, edit, plan
 from clpapers.budget import costs, priority
 from clpapers.budget.costs import Table
 from clpapers.builds import preparation
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.graph import jobs, own
+from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import targets_of
 
 TEXT = """\
@@ -31,7 +31,7 @@ def taken(text=TEXT, label="mine"):
     """The copy of a method's file, as a build begins, but for the trial."""
     file = Path(f"{label}.py")
     file.write_text(text)
-    copy = method_path("tiny", label, own.check(file))
+    copy = method_path("tiny", label, user_methods.check(file))
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(text)
     return str(copy)
@@ -126,11 +126,11 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
 
 def test_a_choice_carries_it_to_jobs(folder):
     made = plan(methods=[taken()])
-    file = choice.Choice({}, {}, {}, made.methods).write("tiny")
-    told = Plan("tiny", ["tiny"], choice=choice.read(file))
+    file = selected_runs.SelectedRuns({}, {}, {}, made.methods).write("tiny")
+    told = Plan("tiny", ["tiny"], choice=selected_runs.read(file))
     assert told.methods == made.methods
-    assert told.cells.keys() == made.cells.keys() == plan().using(choice.read(file)).cells.keys()
-    assert "methods" not in choice.Choice().text
+    assert told.cells.keys() == made.cells.keys() == plan().using(selected_runs.read(file)).cells.keys()
+    assert "methods" not in selected_runs.SelectedRuns().text
 
 
 def row(made):
@@ -172,13 +172,15 @@ def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
     alone = plan()
     preparation._measure(alone, alone.cells, set())
     assert len(said) == 1
-    monkeypatch.setattr(preparation.outside, "files", lambda _: {"tiny": Path(PAPER)})
+    monkeypatch.setattr(preparation.user_files, "files", lambda _: {"tiny": Path(PAPER)})
     preparation._measure(alone, alone.cells, set())
     assert said[1] == ["rehearse", *alone.cells, "--scale", "tiny"]
 
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
-    found = priority.Budget(choice.Choice({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, [])
+    found = priority.Budget(
+        selected_runs.SelectedRuns({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, []
+    )
     (line,) = preparation.announcement(found, SimpleNamespace(absent={}))
     assert line.startswith("1 runs are there; training 0 more")
 

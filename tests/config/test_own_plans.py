@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
-from clpapers.graph import own
+from clpapers.graph import user_methods
 
 TEXT = """\
 from clpapers import Learner
@@ -35,12 +35,12 @@ def written(folder, uses=(), **parts):
     file = folder / "mine.py"
     options = {"strength": {"type": "number", "default": 1.0}}
     file.write_text(TEXT.format(declaration=repr({"options": options, "uses": list(uses)} | parts)))
-    own.methods.copied.cache_clear()
+    user_methods.methods.copied.cache_clear()
     return file
 
 
 def placed(file):
-    return own.placement(Plan("smoke", all_papers(), methods=[str(file)]), file.stem)
+    return user_methods.placement(Plan("smoke", all_papers(), methods=[str(file)]), file.stem)
 
 
 @given(uses=st.sampled_from(USES), parts=st.fixed_dictionaries({}, optional=PARTS))

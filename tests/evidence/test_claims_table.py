@@ -15,7 +15,7 @@ from clpapers.graph.jobs import claimed_targets, claims_of
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 from clpapers.targets import formats
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 SPECS = {
     "stf/table1": {

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.words import CALIBRATED, DIFFERS, EXACT, GUESS, NEAR, NOT_COMPARABLE, OPEN, SAME, TRAINED
+from clpapers.evidence.verdict_names import CALIBRATED, DIFFERS, EXACT, GUESS, NEAR, NOT_COMPARABLE, OPEN, SAME, TRAINED
 from clpapers.metrics.intervals import critical, welch
 from clpapers.targets import number, results_table
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 

@@ -20,7 +20,7 @@ from clpapers.report.desiderata import table
 from clpapers.runs.scenario import restrictions_at_test, scenario
 from clpapers.streams import orders
 from clpapers.streams.restrictions import RESTRICTIONS
-from clpapers.targets import curves, notes
+from clpapers.targets import curves, footnotes
 
 FACTS = {"classes": list("abcd"), "train": 40}
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
@@ -399,9 +399,9 @@ def test_task_free_streams():
 
 def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     made, printed = PLAN.targets["agem/figure6"], []
-    monkeypatch.setattr(notes, "read_record", lambda path: {"inputs": []})
+    monkeypatch.setattr(footnotes, "read_record", lambda path: {"inputs": []})
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
-    monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
+    monkeypatch.setattr(curves, "render", lambda target, frame, footnotes: printed.append(footnotes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
     commands._drawn(task, rendered)
     assert printed == [desiderata.sentence(made, PLAN.datasets)]

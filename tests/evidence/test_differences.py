@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence.differences import COLUMNS, LOOKS, forest, scatter
-from clpapers.evidence.words import GRADES
+from clpapers.evidence.verdict_names import GRADES
 
 
 def lines(count=4, **given):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clpapers.evidence.forecast import forecast, gain, read_trained
-from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
+from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 
 NAN = math.nan
 HEAD = "row,column,metric,kind,verdict,reproduced,sd,n_seeds,basis,basis_se,basis_n,distance,margin_same,margin_near"

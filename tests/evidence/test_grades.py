@@ -9,7 +9,7 @@ import pytest
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.comparison import ONE_MORE, OWN, WELCH
 from clpapers.evidence.grades import MARGINS, judge, nearest
-from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
+from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 from clpapers.metrics.intervals import Estimate, welch
 
 FIRST, SECOND = 2.0, 5.0

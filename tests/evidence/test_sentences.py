@@ -1,7 +1,7 @@
 """Sentences, each tested by one claim or several."""
 
 from clpapers.evidence.sentences import SENTENCES, by_sentence
-from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 
 
 def test_a_sentence_holds_wholly_partly_or_not():

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.evidence.claim import Claim, Part, Side
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 from clpapers.evidence.verdicts import decide
-from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 from clpapers.metrics import cost
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]
 STREAM = ("mnist", "split-5")

@@ -18,9 +18,9 @@ from clpapers.budget import costs, rehearsals
 from clpapers.catalogue import methods
 from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
-from clpapers.config.settings import own_papers
-from clpapers.graph import own
-from clpapers.runs import learners, loop, trial
+from clpapers.config.settings import project_papers
+from clpapers.graph import user_methods
+from clpapers.runs import contract_check, learners, loop
 from clpapers.runs.images import Images
 from clpapers.runs.method import Method, OneSeed
 from clpapers.runs.scenario import scenario
@@ -37,7 +37,7 @@ def plan():
     here = Path.cwd()
     os.chdir(ROOT)
     try:
-        yield Plan("smoke", own_papers(), methods=[str(file) for file in FILES.values()])
+        yield Plan("smoke", project_papers(), methods=[str(file) for file in FILES.values()])
     finally:
         os.chdir(here)
 
@@ -58,7 +58,7 @@ def size_of(plan, cell):
     return (cell.spec["order"].get("length") or size.train) * math.prod(size.shape)
 
 
-@pytest.mark.parametrize("paper", own_papers())
+@pytest.mark.parametrize("paper", project_papers())
 @pytest.mark.parametrize("label", FILES)
 def test_it_trains_in_every_paper(plan, paper, label):
     """In the smallest cell there, on random images of its data set's form: every step and every test."""
@@ -76,7 +76,7 @@ def test_it_trains_in_every_paper(plan, paper, label):
 
 @pytest.mark.parametrize("label", FILES)
 def test_it_keeps_every_contract_and_is_short(label):
-    assert len(list(trial.contracts(FILES[label]))) == 3
+    assert len(list(contract_check.contracts(FILES[label]))) == 3
     tree = ast.parse(FILES[label].read_text())
     code = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and not is_text(node)}
     assert len(code) <= 30
@@ -101,8 +101,10 @@ class Walk:
     """An example on its way along a stream of the trial's problem."""
 
     def __init__(self, label, **options):
-        data, device = trial._data(8), torch.device("cpu")
-        spec = trial._cell(FILES[label], methods.read(FILES[label]), {"name": label, "file": str(FILES[label])})
+        data, device = contract_check._data(8), torch.device("cpu")
+        spec = contract_check._cell(
+            FILES[label], methods.read(FILES[label]), {"name": label, "file": str(FILES[label])}
+        )
         stream = orders.make(spec["order"], data.train_y, 0, 192, None, 4)
         scenarios = [scenario(spec, stream, data.train_y, data.test_y, 4)]
         self.setting = loop.setting_of(spec, data, scenarios, Images(data.train_x, "unit", device, torch.float64))
@@ -235,5 +237,5 @@ def test_what_the_pages_show_keeps_every_contract(tmp_path, page, block):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
     file = tmp_path / f"shown_{page.partition('.')[0]}.py"
     file.write_text(blocks[block])
-    own.check(file)
-    assert len(list(trial.contracts(file))) == 3
+    user_methods.check(file)
+    assert len(list(contract_check.contracts(file))) == 3

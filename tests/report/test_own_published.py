@@ -10,10 +10,10 @@ from clpapers import cli
 from clpapers.archive.check import check
 from clpapers.audit.audit import findings
 from clpapers.cli.new import TEMPLATES
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
-from clpapers.graph import own
+from clpapers.graph import user_methods
 from clpapers.report.publish import publish
 
 
@@ -22,10 +22,10 @@ def trained(small_project, tmp_path, monkeypatch):
     """The plan with a method from outside, of which all runs are trained."""
     file = tmp_path / "mine.py"
     file.write_text((TEMPLATES / "method.py").read_text(encoding="utf-8"), encoding="utf-8")
-    copy = method_path("mini", "mine", own.check(file))
+    copy = method_path("mini", "mine", user_methods.check(file))
     assert cli.main(["method", "--out", str(copy), "--file", str(file)]) == 0
     plan = Plan("mini", ["mini"], methods=[str(copy)])
-    monkeypatch.setenv(choice.VARIABLE, str(choice.Choice({}, {}, {}, plan.methods).write("mini")))
+    monkeypatch.setenv(selected_runs.VARIABLE, str(selected_runs.SelectedRuns({}, {}, {}, plan.methods).write("mini")))
     (cell,) = (cell for cell in plan.cells.values() if cell.method)
     for path in plan.results(cell):
         assert cli.main(["train", "--out", str(path)]) == 0

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from clpapers import cli
-from clpapers.cli import task
-from clpapers.config.settings import own_papers
+from clpapers.cli import job_context
+from clpapers.config.settings import project_papers
 from clpapers.report.findings import HEADING, slug
 from clpapers.report.reproduction import COSTS, COSTS_FIGURE, FIGURE, FOREST, OWN, README, VERDICTS, filled, write
 
@@ -26,15 +26,15 @@ def project(monkeypatch):
 
 def test_every_paper_has_a_page_and_a_page_of_its_runs(project):
     assert sorted(page.stem for page in PAGES.glob("*.md")) == sorted(
-        name for paper in own_papers() for name in (paper, f"{paper}-runs")
+        name for paper in project_papers() for name in (paper, f"{paper}-runs")
     )
 
 
 def test_the_readme_and_the_pages_give_the_same_counts(project):
     """By paper: numbers printed and compared; of those that a training decides, how many have each grade."""
     rows = {row[0]: [int(each) for each in row[1:]] for row in _rows(README.read_text()) if row[0].startswith("[`")}
-    assert len(rows) == len(own_papers())
-    for paper in own_papers():
+    assert len(rows) == len(project_papers())
+    for paper in project_papers():
         (told,) = [row for name, row in rows.items() if name.startswith(f"[`{paper}`]")]
         page = (PAGES / f"{paper}.md").read_text(encoding="utf-8")
         assert int(re.search(r"The paper prints (\d+) numbers", page)[1]) == told[0]
@@ -55,7 +55,7 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
 
 
 def test_counts_that_stand_beside_each_other_add_up(project):
-    for paper in own_papers():
+    for paper in project_papers():
         rows = _rows((PAGES / f"{paper}.md").read_text(encoding="utf-8"))
         for head, first in (("cause", 1), ("numbers", 1)):
             if head not in [row[0] for row in rows]:
@@ -68,7 +68,7 @@ def test_counts_that_stand_beside_each_other_add_up(project):
 
 def test_each_number_that_differs_leads_to_its_cause(project):
     links = 0
-    for paper in own_papers():
+    for paper in project_papers():
         page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
         sections = {slug(title): title for title in HEADING.findall(findings)}
         cells = re.findall(r'<span class="differs">(.*?)</span>', page)
@@ -82,7 +82,7 @@ def test_each_number_that_differs_leads_to_its_cause(project):
 
 def test_each_number_that_differs_stands_below_its_cause(project):
     """By its row, its difference and its runs."""
-    for paper in own_papers():
+    for paper in project_papers():
         page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
         told = {(row[1], *row[-2:]) for row in _rows(findings) if len(row) == 6}
         for row in (row for row in _rows(page) if "differs" in row[-1] and len(row) > 5 and row[-3].isdigit()):
@@ -143,13 +143,13 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(task, "CACHE", {})  # of plans, as the configuration stays
+    monkeypatch.setattr(job_context, "CACHE", {})  # of plans, as the configuration stays
     made = write(cli.main)
-    drawn = [paper for paper in own_papers() if paper != "streaming"]  # which compares none
+    drawn = [paper for paper in project_papers() if paper != "streaming"]  # which compares none
     assert {path for path in made if path.parts[0] != "results"} == {
         *(README, COSTS, VERDICTS, OWN, FIGURE, COSTS_FIGURE, DOCS / "index.md", DOCS / "holds.md"),
         *(Path(FOREST.format(paper=paper)) for paper in drawn),
-        *(folder / f"{paper}.md" for folder in (FINDINGS, PAGES) for paper in own_papers()),
-        *(PAGES / f"{paper}-runs.md" for paper in own_papers()),
+        *(folder / f"{paper}.md" for folder in (FINDINGS, PAGES) for paper in project_papers()),
+        *(PAGES / f"{paper}-runs.md" for paper in project_papers()),
     }
     assert {path for path in made if not same(path, ROOT / path)} == set(), AGAIN

@@ -13,10 +13,10 @@ import pytest
 
 from clpapers import cli, home, results
 from clpapers.cli.new import TEMPLATES
-from clpapers.config.choice import Choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.provenance import ProvenanceError, read_record, record_path, seal, sha256
 
 TABLE1 = "mini/table1"
@@ -98,7 +98,7 @@ def test_methods_and_seeds_are_those_of_the_targets_last_build(here):
     copy = method_path("mini", "mine", "0123456789")
     copy.parent.mkdir()
     shutil.copy(TEMPLATES / "method.py", copy)
-    chosen = Choice(methods=(str(copy),))
+    chosen = SelectedRuns(methods=(str(copy),))
     record = record_path("results/mini/metrics/mini/table1.csv")
     content = json.loads(record.read_text()) | {"choice": str(chosen.write("mini"))}
     del content["seal"]

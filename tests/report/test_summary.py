@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clpapers.config.plan import Plan
-from clpapers.config.settings import own_papers
+from clpapers.config.settings import project_papers
 from clpapers.report.summary import summary_of
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ TOLD |= {"kind": "trained", "cause": "", "runs": "0123456789", "basis": "38.4"}
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    plan = Plan("paper", own_papers())
+    plan = Plan("paper", project_papers())
     (tmp_path / "config").symlink_to(ROOT / "config")
     monkeypatch.chdir(tmp_path)
     return plan

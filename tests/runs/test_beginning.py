@@ -3,7 +3,7 @@
 import pytest
 import tiny
 
-from clpapers.runs import captured
+from clpapers.runs import cuda_graphs
 from clpapers.runs.beginning import begin
 from clpapers.runs.loop import train
 
@@ -57,14 +57,14 @@ def test_other_weights_give_other_losses_that_are_near_at_first(data):
 
 def test_what_takes_too_long_is_ended_with_what_there_is(data, monkeypatch):
     """The second step computes without end."""
-    take = captured.Steps.__call__
+    take = cuda_graphs.Steps.__call__
 
     def endless(steps, t):
         while t == last:
             pass
         return take(steps, t)
 
-    monkeypatch.setattr(captured.Steps, "__call__", endless)
+    monkeypatch.setattr(cuda_graphs.Steps, "__call__", endless)
     spec, streams = tiny.course("er", tiny.OPTIONS["er"], "mlp", data, 1)
     last = 1
     assert len(begin(spec, data, streams, 3, seconds=0.3)[0]["online"]["loss"]) == 1

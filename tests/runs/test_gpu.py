@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny import CPU, OF_ONE_NET, STATIC, VARIANTS, Kept, Killed, cell, course, told
 
-from clpapers.runs import captured, learners, loop
+from clpapers.runs import cuda_graphs, learners, loop
 from clpapers.runs.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
@@ -52,22 +52,22 @@ def test_graphs_end_in_the_bits_of_steps_without(learner, options, net, seeds, d
     """A change of task, tests on the way, batches of another size; killed amid replays, and gone on with."""
     spec, streams = course(learner, options, net, data, seeds)
     spec["precision"] = "float32"
-    made, replays, create, replay = [], [], learners.create, captured.Captured.replay
+    made, replays, create, replay = [], [], learners.create, cuda_graphs.Captured.replay
     monkeypatch.setattr(learners, "create", lambda *given: made.append(create(*given)) or made[-1])
-    monkeypatch.setattr(captured.Captured, "replay", lambda self, t: replays.append(t) or replay(self, t))
+    monkeypatch.setattr(cuda_graphs.Captured, "replay", lambda self, t: replays.append(t) or replay(self, t))
 
     def trained(checkpoint=None):
         found = json.dumps(loop.train(spec, data, streams, torch.device("cuda"), checkpoint=checkpoint))
         return found, [value.cpu() for value in made[-1].net.state_dict().values()]
 
     there, values = trained()
-    assert len(replays) > captured.WARM
+    assert len(replays) > cuda_graphs.WARM
     with pytest.raises(Killed):
         trained(Kept(tmp_path / "run.json", 11))
     again, _ = trained(Checkpoint(tmp_path / "run.json", {}))  # whose learner is a restored one
     assert "not captured" not in capfd.readouterr().err
     replays.clear()
-    monkeypatch.setenv(captured.SWITCH, "0")
+    monkeypatch.setenv(cuda_graphs.SWITCH, "0")
     here, expected = trained()
     assert not replays
     assert there == here == again

@@ -10,7 +10,7 @@ from clpapers.evidence import comparison
 from clpapers.evidence.comparison import NOT_COMPARABLE
 from clpapers.targets import cost_table, formats
 from clpapers.targets.cost_table import evaluate
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 AGEM = Path(__file__).resolve().parents[2] / "config/reported/agem.csv"
 SYMBOLS = {"P": 1e6, "B": 10, "H": 5e4, "T": 20, "M": 250}

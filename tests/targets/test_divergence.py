@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.words import DIFFERS, NOT_COMPARABLE, SAME
+from clpapers.evidence.verdict_names import DIFFERS, NOT_COMPARABLE, SAME
 from clpapers.targets import dispersion, formats, results_table, stream_curves
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 from clpapers.metrics.intervals import mean_interval
 from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, roc, scatter, sequence, stream_curves
 from clpapers.targets.figure import write_figure
-from clpapers.targets.notes import BANDS_FROM
+from clpapers.targets.footnotes import BANDS_FROM
 from clpapers.targets.palette import METHODS
 from clpapers.targets.style import COLUMN, WIDTH, class_colours, legend_above
 from clpapers.targets.unrun import Unrun

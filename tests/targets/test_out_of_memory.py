@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.words import NOT_COMPARABLE, SAME
+from clpapers.evidence.verdict_names import NOT_COMPARABLE, SAME
 from clpapers.targets import curves, dispersion, formats, results_table, stream_curves
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 

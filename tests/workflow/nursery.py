@@ -117,7 +117,7 @@ def _main() -> None:
     import pandas  # noqa: F401
     import torch  # noqa: F401
 
-    from clpapers.cli import commands, task  # noqa: F401
+    from clpapers.cli import commands, job_context  # noqa: F401
     from clpapers.graph import jobs  # noqa: F401
     from clpapers.runs import loop  # noqa: F401
     from clpapers.streams import orders  # noqa: F401

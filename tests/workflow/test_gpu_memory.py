@@ -8,7 +8,7 @@ import torch
 
 from clpapers import cli
 from clpapers.cli import commands
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.job_context import JobContext, Refusal
 from clpapers.runs import cards, loop
 
 CARD = cards.Card("GPU-a", 80_000, 80_000)
@@ -19,7 +19,7 @@ def task(*arguments):
     stream = "results/smoke/streams/toy-13-17-10/stf-0.15/seed0.npz"
     options = commands._parser().parse_args(["train", "--out", stream, *arguments])
     options.command = "stream"
-    return Task(options)
+    return JobContext(options)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def train(built, monkeypatch):
 
     def trained(share):
         device = torch.device("cpu")
-        monkeypatch.setattr(Task, "device", lambda task: (device, share))
+        monkeypatch.setattr(JobContext, "device", lambda task: (device, share))
         monkeypatch.setattr(loop, "train", lambda *given, **named: [{"seed": 0, "out_of_memory": True}])
         with contextlib.chdir(built.folder):
             run.unlink()

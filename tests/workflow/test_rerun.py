@@ -111,7 +111,9 @@ def test_a_command_makes_its_own_files_anew_and_not_those_of_the_commands_beside
     assert built.plan() == ["results/mini/runs/index.csv"]
 
 
-@pytest.mark.parametrize("file", ["cli/commands.py", "cli/task.py", "cli/people.py", "cli/report.py", "jobs.py"])
+@pytest.mark.parametrize(
+    "file", ["cli/commands.py", "cli/job_context.py", "cli/describe.py", "cli/report.py", "jobs.py"]
+)
 def test_what_finds_and_calls_a_command_reruns_nothing(append, file):
     assert append(f"src/clpapers/{file}", STATEMENT) == []
 

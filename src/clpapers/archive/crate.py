@@ -19,7 +19,7 @@ from rocrate.rocrate import ROCrate
 
 from clpapers.archive.check import MANIFEST, METADATA, CrateError, appearing, by_checksum, check, manifest_of, write
 from clpapers.archive.imported import records_apart
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.files import read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
@@ -173,13 +173,13 @@ def _crate_with_sources(plan: Plan, results: list[Path], agent: str | None) -> t
 
 def _from_outside(plan: Plan, results: list[Path], records: dict[str, dict]) -> set[str]:
     """The files from outside that the crate needs: of its papers, and of all data sets that these or records name."""
-    papers = {path.parts[3] for path in results if len(path.parts) > 4} & outside.files("papers").keys()
+    papers = {path.parts[3] for path in results if len(path.parts) > 4} & user_files.files("papers").keys()
     names = {name for paper in papers for name in read_yaml(paper_file(paper)).get("datasets", {})}
     names |= {plan.datasets[name]["features"]["of"] for name in names if "features" in plan.datasets[name]}
     files = {plan.datasets[name]["declared"] for name in names if "declared" in plan.datasets[name]}
     files |= {item["path"] for record in records.values() for item in record.get("outside", ())}
-    files |= {str(outside.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
-    files |= {str(file) for name, file in outside.files("methods").items() if name.partition(".")[0] in papers}
+    files |= {str(user_files.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
+    files |= {str(file) for name, file in user_files.files("methods").items() if name.partition(".")[0] in papers}
     return files
 
 
@@ -190,7 +190,7 @@ def _project_files(from_outside: Collection[str] = ()) -> dict[str, None]:
             raise CrateError(f"{part}: no such file; run `clpapers export` in the project's folder")
     files = [path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()]
     hidden = [path for path in files if any(part.startswith((".", "__pycache__")) for part in path.parts)]
-    private = [path for path in files if outside.FOLDER in path.parents and str(path) not in from_outside]
+    private = [path for path in files if user_files.FOLDER in path.parents and str(path) not in from_outside]
     return dict.fromkeys([*PARTS, *(str(path) for path in files if path not in (*hidden, *private))])
 
 

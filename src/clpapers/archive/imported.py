@@ -26,13 +26,13 @@ from clpapers.provenance import (
     escaped,
     is_imported,
     parse_record,
-    record_apart,
+    record_by_digest,
     record_path,
     sha256,
     write_bytes,
     write_text,
 )
-from clpapers.runs.form import UNFIT, results
+from clpapers.runs.result_schema import UNFIT, results
 
 FOLDER = "imported"
 TAKEN_OUT = "taken-out-sha256.txt"  # in a crate: the records of earlier published runs that it takes out
@@ -162,7 +162,7 @@ def records_apart(scale: str, record: dict) -> dict[Path, dict]:
     queue = [record]
     while queue:
         for item in queue.pop()["inputs"]:
-            path = record_apart(scale, str(item.get("record")))
+            path = record_by_digest(scale, str(item.get("record")))
             if path not in records and path.is_file():
                 records[path] = parse_record(path, item["path"])
                 queue.append(records[path])
@@ -333,7 +333,7 @@ def _ancestors(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterato
         for item in queue.pop()["inputs"]:
             if (digest := str(item.get("record"))) in by_digest and digest not in seen:
                 seen.add(digest)
-                yield record_apart(scale, digest), by_digest[digest]
+                yield record_by_digest(scale, digest), by_digest[digest]
                 queue.append(json.loads(by_digest[digest]))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from clpapers.archive.check import CrateError, Members, check, opened
 from clpapers.archive.imported import RUN, TAKEN_OUT, files_of
 from clpapers.provenance import record_path
-from clpapers.runs.form import results
+from clpapers.runs.result_schema import results
 
 
 class Run(NamedTuple):

@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from clpapers import provenance
 from clpapers.archive.imported import FOLDER, folder_of, imported, source_of
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -39,10 +39,10 @@ from clpapers.provenance import (
     escaped,
     is_imported,
     read_record,
-    record_apart,
+    record_by_digest,
     record_path,
 )
-from clpapers.targets.notes import notes_on
+from clpapers.targets.footnotes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
 # Below results/<scale>/: unavailable data, measured times, the verdicts on published runs that were trained again.
@@ -203,7 +203,7 @@ class _Check:
             return None
         if file not in self.plans:
             try:
-                self.plans[file] = self.plan.using(choice.read(place(file)))
+                self.plans[file] = self.plan.using(selected_runs.read(place(file)))
             except ConfigError as error:
                 self.fail(file, str(error).partition(": ")[2])
                 self.plans[file] = self.plan
@@ -371,7 +371,7 @@ class _Check:
 
     def of_other_code(self, path: Path, item: dict) -> bool:
         """Whether other code made the published input `item` than the present file, by their records."""
-        published = record_apart(self.plan.scale, str(item.get("record")))
+        published = record_by_digest(self.plan.scale, str(item.get("record")))
         if not published.is_file() or self.digest(published) != published.stem:
             return False
         return json.loads(published.read_bytes())["code"] != (self.record(path) or {}).get("code")
@@ -439,7 +439,7 @@ class _Check:
                 folders[:] = [name for name in folders if name not in LEFT_ALONE]
             for path in (folder / name for name in folders if (folder / name).is_symlink()):
                 self.warn(path, "a link to a folder: what it holds and no rule makes is not seen; put the folder here")
-            if folder == top / choice.FOLDER:
+            if folder == top / selected_runs.FOLDER:
                 self.choices(folder, files)
                 continue
             for path in (folder / name for name in files):
@@ -453,7 +453,7 @@ class _Check:
         """Report files that are no choice of a build's runs, or not the one that the file's name says."""
         for path in (folder / name for name in files):
             try:
-                choice.read(path)
+                selected_runs.read(path)
             except ConfigError as error:
                 self.fail(path, str(error).partition(": ")[2])
 

@@ -59,7 +59,7 @@ def tree(
 
     def describe(file: str, read: str | None, read_with: str = "") -> dict:
         if not place(file).is_file():
-            published = provenance.record_apart(Path(file).parts[1], read_with) if read_with else None
+            published = provenance.record_by_digest(Path(file).parts[1], read_with) if read_with else None
             if published is None or not published.is_file():
                 return {"path": file, "sha256": None, "state": MISSING}
             node = {"path": file, "sha256": read, "state": BY_CHECKSUM}

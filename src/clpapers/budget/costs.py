@@ -1,6 +1,6 @@
 """The costs of runs: measured where they are finished, otherwise predicted from rehearsed runs of their kind.
 
-A rehearsal (`clpapers.runs.rehearsal`) measures the seconds of a step, a test and a test item of a kind of cell; the
+A rehearsal (`clpapers.runs.cost_timing`) measures the seconds of a step, a test and a test item of a kind of cell; the
 plan has their numbers. This machine's rehearsals are in results/<scale>/costs.csv, the project's own in
 config/costs.csv. All are scaled twice: by the present speed of this machine, and by the ratio of measured to predicted
 seconds of finished runs. Seconds are CPU seconds. No torch is imported.
@@ -216,7 +216,7 @@ def counts(spec: dict, size: Sizes) -> Counts:
     evaluation = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
     if evaluation["shots"] is not None:
         method = methods.method_of(spec["learner"])
-        evaluation |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
+        evaluation |= {"by_task": method.answers_by_task, "stay": method.past_tasks_frozen}
     key = json.dumps(spec["order"], sort_keys=True)
     return _cached_counts(key, spec["budget"]["batch"], json.dumps(evaluation), size)
 

@@ -17,12 +17,12 @@ from types import MappingProxyType
 from clpapers.budget import card_costs, costs
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.config import gans
-from clpapers.config.choice import Choice
 from clpapers.config.model import Cell, Selection, Target
 from clpapers.config.paths import RESULTS, block_name, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.reported import read_csv
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.evidence.claim import CURVE, Claim
 from clpapers.evidence.forecast import Key, gain, read_trained
 from clpapers.graph import jobs
@@ -364,7 +364,7 @@ class Budget:
     processor: `core` or `card`, whose seconds these and the steps' are.
     """
 
-    choice: Choice
+    choice: SelectedRuns
     steps: list[Step]
     pending: Mapping[str, float]
     present: Mapping[str, Collection[int]]
@@ -465,7 +465,7 @@ def choose(
         return max(hours, LEAST_PRICE) if rest else 0.0
 
     prices = {f"{t.paper}/{t.name}": price(t) for t in both}
-    choice = Choice(runs, unrun, dict(absent), plan.methods, prices)
+    choice = SelectedRuns(runs, unrun, dict(absent), plan.methods, prices)
     return Budget(choice, steps, pending, before, to_decide, "card" if plan.cuda else "core")
 
 

@@ -23,7 +23,7 @@ from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
 from clpapers.provenance import escaped, hardware, write_text
-from clpapers.runs import loop, rehearsal
+from clpapers.runs import cost_timing, loop
 from clpapers.runs.process import Apart
 
 BASELINES = ("er", "single")  # methods that others are compared with: the first that a table has
@@ -121,7 +121,7 @@ def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[in
     streams = {seed: costs.stream_of(spec["order"], size, seed, data.train_y) for seed in seeds}
     costs.calibration.cache_clear()  # the machine may be busier than a moment ago
     before = costs.calibration()
-    result = rehearsal.rehearse(spec, data, streams, seconds)
+    result = cost_timing.rehearse(spec, data, streams, seconds)
     costs.calibration.cache_clear()
     return Row(
         kind,

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from clpapers.builds.preparation import Data
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.files import CONFIG
 from clpapers.config.plan import Plan
 from clpapers.datasets import files, packages
@@ -240,7 +240,7 @@ def _built(plan: Plan, stage: str, name: str) -> str | None:
 def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Finding | None:
     """The first source of a data set that seems to serve; None for its stand-in. Opens no archives."""
     spec, allowed = plan.datasets[name], plan.settings["sources"]
-    own_folder, offered = outside.data_folder(spec, data_folder) / spec.get("folder", name), []
+    own_folder, offered = user_files.data_folder(spec, data_folder) / spec.get("folder", name), []
     standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     if allowed == "stand_in" and "declared" not in spec:
         return _offer(

@@ -1,6 +1,6 @@
 """Prepares a build: finds data and finished results, and chooses the runs to add.
 
-The Snakefile asks once, before its graph of jobs is made; the jobs read the choice (`config.choice`).
+The Snakefile asks once, before its graph of jobs is made; the jobs read the choice (`config.selected_runs`).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from clpapers.archive.imported import import_published, imported
 from clpapers.budget import costs, priority
 from clpapers.budget.priority import Budget
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_path
@@ -178,7 +178,7 @@ class Data:
         """The user's own folder of a data set, or of all weights."""
         facts = self.facts(name)
         inside = facts.get("folder", name) if name in self.plan.datasets else "weights"
-        return outside.data_folder(facts, self.data_folder) / inside
+        return user_files.data_folder(facts, self.data_folder) / inside
 
     def note_absent(self, names: Iterable[str]) -> None:
         """Note data sets and weights that cannot be had, without fetching any; a stand-in always can."""
@@ -298,7 +298,7 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
 
     cells: by hash. absent: data sets and weights that cannot be had; cells that need them are not measured.
     """
-    table, own = costs.rehearsed(plan.scale), priority.relevant(plan, targets_of(plan, outside.files("papers")))
+    table, own = costs.rehearsed(plan.scale), priority.relevant(plan, targets_of(plan, user_files.files("papers")))
     unmeasured = [
         key
         for key, cell in cells.items()

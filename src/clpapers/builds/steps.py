@@ -23,7 +23,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import escaped, record_path
-from clpapers.runs.form import results
+from clpapers.runs.result_schema import results
 
 FACTOR = 10.0  # CHOICE: another machine's rounding grows at most so many times as much as a change of the weights
 UNITS = 2.5  # of the last digit that results hold: two roundings of nearly equal numbers may be two apart

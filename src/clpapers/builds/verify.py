@@ -21,15 +21,15 @@ from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, pub
 from clpapers.archive.published import Run, runs_of
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason
-from clpapers.config import choice
+from clpapers.config import selected_runs
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.config.settings import all_papers, own_papers
+from clpapers.config.settings import all_papers, project_papers
 from clpapers.graph import jobs
 from clpapers.provenance import PACKAGE, as_published, escaped, read_record, record_path
 from clpapers.runs.cards import resolve_device
-from clpapers.runs.form import results
+from clpapers.runs.result_schema import results
 
 SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
 AS_SEEDS, UNDECIDED = "as seeds differ", "cannot be told"  # where processor, code or versions are others
@@ -68,7 +68,7 @@ def verify(
     if not hours > 0 or not 0 <= within < 1:
         raise ConfigError(f"verify: --hours {hours} --within {within}: give hours above 0, and within from 0 to 1")
     scale = settings["scale"]
-    groups = [[path] for path in crates] or [published(scale, paper) for paper in sorted(own_papers())]
+    groups = [[path] for path in crates] or [published(scale, paper) for paper in sorted(project_papers())]
     if not any(groups):
         raise CrateError(f"{published_folder(scale)}: no crate; name one, or publish what is finished")
     plan = Plan(scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
@@ -252,7 +252,7 @@ class Scratch:
     @functools.cached_property
     def environment(self) -> dict[str, str]:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        inherited = {k: v for k, v in os.environ.items() if k != choice.VARIABLE}  # which is another build's
+        inherited = {k: v for k, v in os.environ.items() if k != selected_runs.VARIABLE}  # which is another build's
         return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
 
     def seconds_of_features(self, run: Path) -> float:

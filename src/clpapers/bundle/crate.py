@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from clpapers.archive.check import MANIFEST, METADATA, manifest_of, write
-from clpapers.provenance import read_record, record_apart, record_path, write_atomically
+from clpapers.provenance import read_record, record_by_digest, record_path, write_atomically
 
 CONTEXT, PROFILE = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"
 
@@ -26,7 +26,7 @@ def contents(run: Path) -> dict[str, bytes]:
     while queue:
         for item in queue.pop()["inputs"]:
             text = record_path(item["path"]).read_bytes()
-            path = str(record_apart(run.parts[1], hashlib.sha256(text).hexdigest()))
+            path = str(record_by_digest(run.parts[1], hashlib.sha256(text).hexdigest()))
             if path not in files:
                 files[path] = text
                 queue.append(json.loads(text))

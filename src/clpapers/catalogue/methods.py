@@ -49,7 +49,7 @@ class Method:
     always_changing: the method without options that it equals where the task changes with every batch.
     measures: optional keys of a cell's `evaluation` that it can measure.
     answers_by_task: whether it answers an item with parts that belong to the item's task alone.
-    answers_stay: whether its answers to a task's items stay the same once the task has been learnt.
+    past_tasks_frozen: whether its answers to a task's items stay the same once the task has been learnt.
     keeps: the old data that it keeps learning from, in a few words.
     guesses: whether it trains nothing.
     repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
@@ -60,7 +60,7 @@ class Method:
     answers_first: whether a step that uses the stream batch predicts its classes before learning it.
     own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
     static: whether between task changes its steps are of few kinds, each the same operations on tensors at the same
-        places, without a look at their values (`runs.captured`); a GPU then replays a step as one.
+        places, without a look at their values (`runs.cuda_graphs`); a GPU then replays a step as one.
     where: declarations that replace these for some value of an option: dotted option → value → declaration.
     grid: of a method from outside, the values to try where a paper selects hyper-parameters: `budget.learning_rate` or
         `learner.<option>` → values.
@@ -79,7 +79,7 @@ class Method:
     always_changing: str | None = None
     measures: list[str] = dataclasses.field(default_factory=list)
     answers_by_task: bool = False
-    answers_stay: bool = False
+    past_tasks_frozen: bool = False
     keeps: str | None = None
     guesses: bool = False
     repeats: list[str] = dataclasses.field(default_factory=list)

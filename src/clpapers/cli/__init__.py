@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments: if None, the command line's, as in a job. Nothing slow is imported before a server has refused.
     """
     if arguments is None and os.environ.get(SERVER, "0") != "0":
-        from clpapers.cli.front import served
+        from clpapers.cli.server_client import served
 
         status = served(os.environ[SERVER])
         if status is not None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 
 if TYPE_CHECKING:
     from clpapers.config.model import Target
     from clpapers.evidence.claim import Claim
 
 
-def claims(task: Task[tuple[list[Claim], list[Target]]]) -> None:
+def claims(task: JobContext[tuple[list[Claim], list[Target]]]) -> None:
     """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and their targets."""
     import pandas as pd
 
     from clpapers.evidence.claims_table import render
     from clpapers.evidence.verdicts import decide
+    from clpapers.targets.footnotes import notes_on
     from clpapers.targets.formats import write_table
-    from clpapers.targets.notes import notes_on
 
     of_paper, targets = task.job.subject
     paper = task.out.parent.name
@@ -32,7 +32,7 @@ def claims(task: Task[tuple[list[Claim], list[Target]]]) -> None:
         write_table(render(title, of_paper, verdicts, specs, notes), task.out.with_suffix(""))
 
 
-def scorecard(task: Task[list[str]]) -> None:
+def scorecard(task: JobContext[list[str]]) -> None:
     """results/<scale>/targets/scorecard.{csv,md,tex,html}, from the papers whose claims it counts."""
     import pandas as pd
 

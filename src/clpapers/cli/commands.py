@@ -58,14 +58,14 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_here(options: argparse.Namespace) -> int:
     """Run a command in the project's folder."""
-    from clpapers.cli.task import Task
+    from clpapers.cli.job_context import JobContext
     from clpapers.provenance import Refusal, escaped
 
     try:
         if not options.makes:
-            people = importlib.import_module("clpapers.cli.people")
+            people = importlib.import_module("clpapers.cli.describe")
             return getattr(people, getattr(options, "does", options.command))(options) or 0
-        task: Task = Task(options)
+        task: JobContext = JobContext(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
     except Refusal as error:

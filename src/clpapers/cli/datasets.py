@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 
 
-def dataset(task: Task[tuple[str, dict]]) -> None:
+def dataset(task: JobContext[tuple[str, dict]]) -> None:
     """results/<scale>/datasets/<dataset>.npz, from its name and its entry in config/datasets.yaml."""
     from clpapers.datasets.build import build
 
@@ -29,14 +29,14 @@ def permitted(settings: dict, spec: dict) -> dict:
     return spec | {"sources": [source for source in spec["sources"] if source["kind"] == kind]}
 
 
-def weights(task: Task[tuple[str, dict]]) -> None:
+def weights(task: JobContext[tuple[str, dict]]) -> None:
     """results/<scale>/weights/<weights>.npz, from their name and their entry in config/weights.yaml."""
     from clpapers.datasets.weights import build
 
     _fetch(task, build, standin=task.plan.settings["sources"] != "real")
 
 
-def _fetch(task: Task[tuple[str, dict]], build: Callable[..., dict], **more: object) -> None:
+def _fetch(task: JobContext[tuple[str, dict]], build: Callable[..., dict], **more: object) -> None:
     """Build the subject from the sources that the scale allows."""
     name, spec = task.job.subject
     options, spec = task.options, permitted(task.plan.settings, spec)
@@ -45,7 +45,7 @@ def _fetch(task: Task[tuple[str, dict]], build: Callable[..., dict], **more: obj
         record["data"] = {name: build(name, spec, **folders, out=options.out, **more)}
 
 
-def features(task: Task[tuple[str, dict]]) -> None:
+def features(task: JobContext[tuple[str, dict]]) -> None:
     """results/<scale>/datasets/<dataset>.npz, of another data set's images; from its name and its entry."""
     import torch
 

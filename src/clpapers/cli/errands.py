@@ -75,7 +75,7 @@ class Share(NamedTuple):
 
 
 class Errand:
-    """One job of a bundle, with the parts of `cli.task.Task` that training uses.
+    """One job of a bundle, with the parts of `cli.job_context.JobContext` that training uses.
 
     errand: the job: `command`, `out`, `seeds`, `spec`, `classes`, `inputs`, `chosen`, `gans` (files of shared GANs, one
     a seed), `last`, `code`, `settings`, `git`. site: facts on this machine for the record.

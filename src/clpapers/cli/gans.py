@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Protocol
 
-    from clpapers.cli.task import Training
+    from clpapers.cli.job_context import Training
 
     class Shared(Protocol):
         """GANs to train, of a plan (`config.gans`) or of a bundle."""

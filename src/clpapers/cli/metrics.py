@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 from clpapers.metrics.factors import flat
 from clpapers.provenance import Refusal
-from clpapers.runs.form import UNFIT
+from clpapers.runs.result_schema import UNFIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clpapers.config.model import Target
 
 
-def _without_lines(task: Task[Target]) -> pd.DataFrame:
+def _without_lines(task: JobContext[Target]) -> pd.DataFrame:
     """The metrics of a target without measurements: its columns, without a line."""
     import pandas as pd
 
@@ -29,7 +29,7 @@ def _without_lines(task: Task[Target]) -> pd.DataFrame:
     return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
-def _unmeasured(task: Task[Target], measure: Callable[[dict, Iterable], object]) -> Path | None:
+def _unmeasured(task: JobContext[Target], measure: Callable[[dict, Iterable], object]) -> Path | None:
     """The first of the imported runs that cannot be measured alone either."""
     from clpapers.metrics.inputs import read
 
@@ -42,7 +42,7 @@ def _unmeasured(task: Task[Target], measure: Callable[[dict, Iterable], object])
     return None
 
 
-def metrics(task: Task[Target]) -> None:
+def metrics(task: JobContext[Target]) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv, from the target."""
     from clpapers.metrics.inputs import read
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.settings import NAME, own_papers
+from clpapers.config.settings import NAME, project_papers
 from clpapers.provenance import PACKAGE, Refusal, escaped, write_text
 
 TEMPLATES = PACKAGE / "new"
@@ -27,7 +27,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     if not NAME.fullmatch(name):
         raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
     datasets = CONFIG / "datasets.yaml"
-    if name in (own_papers() if kind == "paper" else read_yaml(datasets) if datasets.is_file() else ()):
+    if name in (project_papers() if kind == "paper" else read_yaml(datasets) if datasets.is_file() else ()):
         raise Refusal(f"new: {name!r}: the project has a {kind} of this name; take another")
     template = next(TEMPLATES.glob(f"{kind}.*"))
     file = folder / f"{name}{template.suffix}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 from clpapers.provenance import Refusal
 
 
-def report(task: Task[list[str]]) -> None:
+def report(task: JobContext[list[str]]) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
     from clpapers.report import site
     from clpapers.report.paper import gather

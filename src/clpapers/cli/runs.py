@@ -13,7 +13,7 @@ from clpapers.provenance import Refusal
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from clpapers.cli.task import Task, Training
+    from clpapers.cli.job_context import JobContext, Training
     from clpapers.config.model import Cell, Selection
 
     class Files(Protocol):
@@ -101,7 +101,7 @@ def fill(spec: dict, selected: dict) -> dict:
     return spec
 
 
-def selection(task: Task[Selection]) -> None:
+def selection(task: JobContext[Selection]) -> None:
     """results/<scale>/selection/<paper>/<dataset>-<learner>.json, from the search."""
     from clpapers.metrics.selection import choose
 
@@ -116,7 +116,7 @@ def selection(task: Task[Selection]) -> None:
         provenance.write_text(task.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
 
 
-def net(task: Task[tuple[str, dict, int]]) -> None:
+def net(task: JobContext[tuple[str, dict, int]]) -> None:
     """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json; from data set, net and outputs."""
     from clpapers.runs.nets import describe
 
@@ -128,7 +128,7 @@ def net(task: Task[tuple[str, dict, int]]) -> None:
         provenance.write_text(task.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
 
-def index(task: Task) -> None:
+def index(task: JobContext) -> None:
     """results/<scale>/runs/index.csv: cell, path, seeds, targets, and every factor of the cell in a column."""
     import pandas as pd
 

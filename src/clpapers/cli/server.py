@@ -36,9 +36,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from clpapers.cli import SERVER, commands, task
-from clpapers.cli.front import HEAD, TAKEN
-from clpapers.config import choice
+from clpapers.cli import SERVER, commands, job_context
+from clpapers.cli.server_client import HEAD, TAKEN
+from clpapers.config import selected_runs
 from clpapers.config.files import CONFIG
 from clpapers.config.schemas import SCHEMAS
 from clpapers.provenance import PACKAGE, imported
@@ -48,7 +48,7 @@ SLOWEST = 5.0  # seconds in which a job hands over its command
 LARGEST = 1 << 24  # bytes of it
 OWN = {  # variables of a job's environment that may differ from the server's, as no import reads them
     SERVER,
-    choice.VARIABLE,
+    selected_runs.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
     *("PWD", "OLDPWD", "SHLVL", "_"),
     "PS1",  # which an activated environment exports, and a shell that runs a job drops
@@ -195,7 +195,7 @@ class Server:
     def __init__(self, listening: socket.socket, alive: socket.socket, began: str):
         self.listening, self.alive, self.began = listening, alive, began
         self.interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for Snakemake and its jobs
-        task.CACHE = {}
+        job_context.CACHE = {}
         self.environment, self.folder = shared(dict(os.environ)), os.getcwd()
         self.selector = selectors.DefaultSelector()
         self.selector.register(listening, selectors.EVENT_READ, self.accept)
@@ -258,11 +258,11 @@ class Server:
 
         An error here recurs in the child, which can report it.
         """
-        os.environ.pop(choice.VARIABLE, None)
-        if choice.VARIABLE in request.environment:
-            os.environ[choice.VARIABLE] = request.environment[choice.VARIABLE]
+        os.environ.pop(selected_runs.VARIABLE, None)
+        if selected_runs.VARIABLE in request.environment:
+            os.environ[selected_runs.VARIABLE] = request.environment[selected_runs.VARIABLE]
         with contextlib.suppress(Exception, SystemExit):
-            made: task.Task = task.Task(options)
+            made: job_context.JobContext = job_context.JobContext(options)
             made.job.code, made.job.settings  # noqa: B018
             for file, _ in sorted(imported(*made.job.sources)):
                 if file.is_relative_to(PACKAGE):

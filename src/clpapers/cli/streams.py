@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no stream stale
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
     from clpapers.config.plan import Plan
 
 
-def stream(task: Task[tuple[str, dict, int]]) -> None:
+def stream(task: JobContext[tuple[str, dict, int]]) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz, from data set, order and seed."""
     from clpapers.streams.stream import data_of
 
@@ -54,7 +54,7 @@ def write(
         raise Refusal(f"{out}: {error}") from None
 
 
-def entropy(task: Task[int]) -> None:
+def entropy(task: JobContext[int]) -> None:
     """results/<scale>/streams/entropy/<paper>-<target>.npz: `ratios` float64 [simulations]; from their number."""
     import numpy as np
 

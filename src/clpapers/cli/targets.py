@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.task import Task
+from clpapers.cli.job_context import JobContext
 from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
     from clpapers.config.model import Target
-    from clpapers.targets.notes import Notes
+    from clpapers.targets.footnotes import Notes
 
 
-def table(task: Task[Target]) -> None:
+def table(task: JobContext[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.evidence.comparison import attach, compare, read_reported
     from clpapers.evidence.rendering import table_of
@@ -29,7 +29,7 @@ def table(task: Task[Target]) -> None:
         write_table(rendered, target.stem)
 
 
-def figure(task: Task[Target]) -> None:
+def figure(task: JobContext[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{pdf,svg,png,caption.md,caption.tex}, from the target."""
     from clpapers.evidence.rendering import rendered as draw
     from clpapers.targets.figure import write_caption, write_figure
@@ -42,7 +42,7 @@ def figure(task: Task[Target]) -> None:
         target.note.unlink(missing_ok=True)  # it holds no longer
 
 
-def note(task: Task[Target]) -> None:
+def note(task: JobContext[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.unrun.md, from a figure's metrics without a line."""
     from clpapers.targets.caption import Caption
 
@@ -57,15 +57,15 @@ def note(task: Task[Target]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _notes(task: Task[Target]) -> Notes:
+def _notes(task: JobContext[Target]) -> Notes:
     from clpapers.evidence.desiderata import sentence
-    from clpapers.targets.notes import notes_on
+    from clpapers.targets.footnotes import notes_on
 
     target = task.job.subject
     return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
 
-def _drawn(task: Task[Target], draw: Callable) -> tuple:
+def _drawn(task: JobContext[Target], draw: Callable) -> tuple:
     """The target as `draw` makes it, its measurements, and its notes."""
     import pandas as pd
 
@@ -77,13 +77,13 @@ def _drawn(task: Task[Target], draw: Callable) -> tuple:
         raise Refusal(f"{task.out}: {error}") from None
 
 
-def reported(task: Task[Target]) -> None:
+def reported(task: JobContext[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv, from the target."""
     import pandas as pd
 
     from clpapers.evidence.comparison import compare, read_reported
+    from clpapers.targets.footnotes import notes_on
     from clpapers.targets.formats import to_csv
-    from clpapers.targets.notes import notes_on
 
     target = task.job.subject
     assert target.reported is not None  # otherwise it has no such file
@@ -94,7 +94,7 @@ def reported(task: Task[Target]) -> None:
         provenance.write_text(task.out, to_csv(compared))
 
 
-def paired(task: Task[Target]) -> None:
+def paired(task: JobContext[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.paired.csv, from the target."""
     import pandas as pd
 

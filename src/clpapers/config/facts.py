@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from clpapers.catalogue import methods
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of
@@ -22,7 +22,7 @@ FEATURES = 2048  # the features of an image by a ResNet-50
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in their files.
 
-    own: the methods from outside, by label, from copies of their files, `method_files` (`own.take_in`).
+    user_methods: the methods from outside, by label, from `method_files`, copies of their files (`take_in`).
     measured: a measurement that only some methods take → one of them. A data set from outside has under `declared`
     the copy of the file that declares it.
 
@@ -38,13 +38,13 @@ class Facts:
             if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets, self.weights = self._read(CONFIG / "datasets.yaml"), self._read(CONFIG / "weights.yaml")
-        for name, file in outside.files("datasets").items():
-            self._add(file, outside.copy_of("datasets", name))
+        for name, file in user_files.files("datasets").items():
+            self._add(file, user_files.copy_of("datasets", name))
         try:
-            self.own = {each.name: each for each in (methods.copied(place(file)) for file in method_files)}
-            self.methods = methods.methods() | self.own
-            for name, file in outside.files("methods").items():  # of papers from outside: `mine.lwf-0123456789`
-                of_paper, copy = name.rpartition("-")[0], outside.copy_of("methods", name)
+            self.user_methods = {each.name: each for each in (methods.copied(place(file)) for file in method_files)}
+            self.methods = methods.methods() | self.user_methods
+            for name, file in user_files.files("methods").items():  # of papers from outside: `mine.lwf-0123456789`
+                of_paper, copy = name.rpartition("-")[0], user_files.copy_of("methods", name)
                 read = dataclasses.replace(methods.read(file), name=of_paper.rpartition(".")[2], file=str(copy))
                 self.methods[of_paper] = read
         except methods.DeclarationError as error:

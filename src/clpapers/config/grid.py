@@ -34,7 +34,7 @@ class Grid:
 
     def cells(self, where: str, spec: dict) -> Iterator[tuple[dict, Cell]]:
         """The factors and the cell of each combination that the grid of the target `spec` has."""
-        grid, self.misfits = spec.get("grid", {}), {label: [] for label in self.facts.own}
+        grid, self.misfits = spec.get("grid", {}), {label: [] for label in self.facts.user_methods}
         if not grid:
             return
         checks.grid(where, self.facts, spec, self.content)
@@ -64,7 +64,9 @@ class Grid:
         search, dataset, label = self.content.get("selection", {}), factors["dataset"], factors["learner"]
         path = ("targets", spec["name"], "grid", "learner")
         cell = self.cell(where, dataset, label, self.of_target(spec, factors), path)
-        selects = search.get("use") == "cross_validated" or label in self.facts.own  # of which nothing is published
+        selects = (
+            search.get("use") == "cross_validated" or label in self.facts.user_methods
+        )  # of which nothing is published
         if not selects or label not in search.get("grid", {}):
             return cell
         for key in search["grid"][label]:
@@ -127,7 +129,7 @@ class Grid:
             spec | {"order": order, "budget": budget} | ({"features": entry["features"]} if "features" in entry else {})
         )
 
-    def seen(self, where: str, method: Method, spec: dict) -> identity.Seen:
+    def seen(self, where: str, method: Method, spec: dict) -> identity.CanonicalRun:
         """A complete cell as its learner sees it; `method` has the learner's options."""
 
         def resolve(name: str | dict, aligned: bool) -> dict:
@@ -136,7 +138,7 @@ class Grid:
         oracle = resolve(spec["oracle"], RESTRICTIONS[spec["restriction"]["name"]].aligned)
         checks.knowledge(where, method, spec, oracle)
         sizes = (self.facts.class_sizes(spec["dataset"]) or {}).get("train", [])
-        return identity.seen(where, method, spec, oracle, resolve, even=len(set(sizes)) == 1)
+        return identity.canonical_run(where, method, spec, oracle, resolve, even=len(set(sizes)) == 1)
 
     def oracle(self, where: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""
@@ -161,7 +163,7 @@ class Grid:
             part, _, option = key.partition(".")
             if option not in usual.get(part, {}) or option == "name":
                 raise ConfigError(f"{where}: '{key}' is no value of the learner's cell, such as budget.memory")
-            published[key] = None if label in self.facts.own else usual[part][option]
+            published[key] = None if label in self.facts.user_methods else usual[part][option]
         for point in itertools.product(*grid.values()):
             values = dict(zip(grid, point))
             layers = self.of_point(dataset, label, values)

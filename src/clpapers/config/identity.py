@@ -14,7 +14,7 @@ MIXING = ("random", "offline", "dominant", "dominant_ordered")
 MIXED = 32
 
 
-class Seen(NamedTuple):
+class CanonicalRun(NamedTuple):
     """A cell as its learner sees it: its description, its results' restriction at test, and why it differs.
 
     why: a part of the description that differs from the files → the reason.
@@ -44,7 +44,9 @@ def always_changing(spec: dict, oracle: dict, *, even: bool) -> bool:
     return oracle["name"] == "random_tasks"
 
 
-def seen(where: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict], *, even: bool) -> Seen:
+def canonical_run(
+    where: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict], *, even: bool
+) -> CanonicalRun:
     """A cell's complete description `spec`, without the parts that its learner ignores.
 
     The restriction at test only decides how a run is read, so it is kept beside the description. A learner that ignores
@@ -94,4 +96,6 @@ def seen(where: str, method: Method, spec: dict, oracle: dict, resolve: Callable
                 raise ConfigError(f"{where}: evaluation.oracles: {missing}")
             test_restriction = f"{named}/{test_restriction}"
     changed = {"learner": learner, "oracle": effective, "restriction": {"train": train}}
-    return Seen(spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, test_restriction, why)
+    return CanonicalRun(
+        spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, test_restriction, why
+    )

@@ -23,7 +23,7 @@ def weights_path(scale: str, weights: str) -> Path:
 
 
 def method_path(scale: str, label: str, digest: str) -> Path:
-    """The path of the copy of a method's file from outside, by the digest of its meaning (`own.check`)."""
+    """The path of the copy of a method's file from outside, by the digest of its meaning (`user_methods.check`)."""
     return RESULTS / scale / "methods" / f"{label}-{digest}.py"
 
 

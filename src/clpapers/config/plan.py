@@ -8,12 +8,12 @@ import itertools
 from collections.abc import Collection
 from pathlib import Path
 
-from clpapers.config import outside
-from clpapers.config.choice import Choice
+from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name, dataset_path, neighbours, seeds_text
 from clpapers.config.refusals import ConfigError, names
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.targets import paper_file, read_paper
 from clpapers.provenance import record_path
 from clpapers.streams.orders import slug
@@ -29,7 +29,7 @@ class Plan:
     papers: files in config/papers/.
     cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
     choice: the runs that a build uses; all runs of the targets if None.
-    methods: methods from outside, as copies of their files (`own.take_in`). With a choice, its methods count.
+    methods: methods from outside, as copies of their files (`user_methods.take_in`). With a choice, its methods count.
 
     Raises `ConfigError` for anything wrong in any of the files, before any work starts.
     """
@@ -40,7 +40,7 @@ class Plan:
         papers: list[str],
         *,
         cuda: bool = False,
-        choice: Choice | None = None,
+        choice: SelectedRuns | None = None,
         methods: Collection[str] = (),
     ):
         self.scale, self.cuda, self.choice = scale, cuda, choice
@@ -59,7 +59,7 @@ class Plan:
             try:
                 paper = read_paper(facts, name)
             except ConfigError as error:
-                raise ConfigError(f"{error}{outside.remedy(name)}") from None
+                raise ConfigError(f"{error}{user_files.remedy(name)}") from None
             self.titles[name], self.about[name] = paper.title, paper.about
             self.nets |= {f"{name}/{key}": net for key, net in paper.nets.items()}
             self.outputs |= {f"{name}/{key}": outputs for key, outputs in paper.outputs.items()}
@@ -107,7 +107,7 @@ class Plan:
         """The path of the description of the net that `paper` learns `dataset` with."""
         return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
 
-    def using(self, choice: Choice | None) -> Plan:
+    def using(self, choice: SelectedRuns | None) -> Plan:
         """The same plan for a build that uses other runs."""
         if choice is not None and choice.methods != self.methods:
             return Plan(self.scale, list(self.titles), cuda=self.cuda, choice=choice)

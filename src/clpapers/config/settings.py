@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from clpapers.catalogue.methods import code_digest
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
 from clpapers.config.refusals import ConfigError, one_of, short_repr
@@ -18,23 +18,23 @@ NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 LARGEST = 1 << 20  # bytes of a file from outside
 
 
-def own_papers() -> list[str]:
+def project_papers() -> list[str]:
     """The papers that the project itself has a file of."""
     return sorted(path.stem for path in (CONFIG / "papers").glob("*.yaml"))
 
 
 def all_papers() -> list[str]:
     """The papers that have a file, those from outside last."""
-    return list(dict.fromkeys([*own_papers(), *outside.files("papers")]))
+    return list(dict.fromkeys([*project_papers(), *user_files.files("papers")]))
 
 
 def check_settings(settings: dict, *, take: bool = True, keep: bool = True, where: str = "") -> dict:
     """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
-    Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
-    which work with the files that their build has taken in. Where they are not to `keep`, as in a dry run, this process
-    reads the originals, and none is copied. The papers that are returned are names. A refusal of a value in `settings`
-    begins with `where`, if it is given.
+    Files of papers and of data sets that they name are taken in (`config.user_files`), unless `take` is false, as in
+    jobs, which work with the files that their build has taken in. Where they are not to `keep`, as in a dry run, this
+    process reads the originals, and none is copied. The papers that are returned are names. A refusal of a value in
+    `settings` begins with `where`, if it is given.
 
     Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
@@ -77,45 +77,45 @@ def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: s
 
     Raises `ConfigError`, which names the file, and takes in none where one is wrong.
     """
-    outside.lay({})
+    user_files.lay({})
     originals: dict[Path, Path] = {}
     for kind, paths in (("datasets", datasets), ("papers", papers)):
         for given in paths:
-            path, copy = Path(given).expanduser().absolute(), outside.copy_of(kind, Path(given).stem)
+            path, copy = Path(given).expanduser().absolute(), user_files.copy_of(kind, Path(given).stem)
             if not given.endswith(".yaml") or not NAME.fullmatch(path.stem):
                 raise ConfigError(
                     f"{where}{kind}: {short_repr(given)}: name it like my_{kind[:-1]}.yaml, in small letters"
                 )
-            if kind == "papers" and path.stem in own_papers():
+            if kind == "papers" and path.stem in project_papers():
                 raise ConfigError(
                     f"{where}{kind}: {given}: {path.stem} is a paper of the project; give it another name"
                 )
             if originals.setdefault(copy, path) != path:
                 raise ConfigError(f"{where}{kind}: {given}: {originals[copy]} has this name too; give it another")
             if kind == "papers" and (printed := path.with_suffix(".csv")).is_file():
-                originals[outside.copy_of("reported", path.stem)] = printed
+                originals[user_files.copy_of("reported", path.stem)] = printed
             if kind == "papers":
                 originals |= _methods_of(path)
     texts: dict[Path, str | None] = {copy: _text(path) for copy, path in originals.items()}
     for paper in [copy.stem for copy in texts if copy.parent.name == "papers"]:
-        if (left := outside.copy_of("reported", paper)) not in texts and left.is_file():
+        if (left := user_files.copy_of("reported", paper)) not in texts and left.is_file():
             texts[left] = None
-        for name in outside.files("methods"):
-            if name.partition(".")[0] == paper and (left := outside.copy_of("methods", name)) not in texts:
+        for name in user_files.files("methods"):
+            if name.partition(".")[0] == paper and (left := user_files.copy_of("methods", name)) not in texts:
                 texts[left] = None
     kept = all(text is not None and _text(copy, required=False) == text for copy, text in texts.items())
-    if kept and all(outside.original(copy) == path for copy, path in originals.items()):
+    if kept and all(user_files.original(copy) == path for copy, path in originals.items()):
         return
-    with outside.trying({copy: originals.get(copy) for copy in texts}):
+    with user_files.trying({copy: originals.get(copy) for copy in texts}):
         for each in {scale, "paper"} & set(all_scales()):
             facts = Facts(each)
             _folders_there(facts, {str(copy): path for copy, path in originals.items()})
-            for paper in outside.files("papers"):
+            for paper in user_files.files("papers"):
                 read_paper(facts, paper)
     methods = [copy for copy in texts if copy.suffix == ".py"]  # which jobs name by their file, and nobody else reads
     if not keep:
-        outside.lay({copy: originals.get(copy) for copy in texts if copy not in methods})
-    outside.keep(originals, texts if keep else {copy: texts[copy] for copy in methods})
+        user_files.lay({copy: originals.get(copy) for copy in texts if copy not in methods})
+    user_files.keep(originals, texts if keep else {copy: texts[copy] for copy in methods})
 
 
 def _methods_of(paper: Path) -> dict[Path, Path]:
@@ -130,7 +130,7 @@ def _methods_of(paper: Path) -> dict[Path, Path]:
             if not file.is_file() or not NAME.fullmatch(file.stem):
                 raise ConfigError(f"{where}: {short_repr(name)}: no file there named in small letters, such as mine.py")
             try:
-                copy = outside.copy_of("methods", f"{paper.stem}.{file.stem}-{code_digest(file)}")
+                copy = user_files.copy_of("methods", f"{paper.stem}.{file.stem}-{code_digest(file)}")
             except (SyntaxError, ValueError) as error:
                 raise ConfigError(f"{where}: {file}: not Python: {error}; mend it") from None
             found[copy] = file.absolute()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import OWN
-from clpapers.config import checks, outside
+from clpapers.config import checks, user_files
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
 from clpapers.config.grid import Grid
@@ -38,7 +38,7 @@ class Paper:
 
 def paper_file(paper: str) -> Path:
     """The file of a paper, of the project's own or from outside."""
-    return outside.files("papers").get(paper, CONFIG / "papers" / f"{paper}.yaml")
+    return user_files.files("papers").get(paper, CONFIG / "papers" / f"{paper}.yaml")
 
 
 def read_paper(facts: Facts, paper: str) -> Paper:
@@ -89,17 +89,17 @@ def _with_own(facts: Facts, file: Path, content: dict) -> dict:
 
     Refuses labels that the paper gives a meaning.
     """
-    for label in facts.own:
+    for label in facts.user_methods:
         naming = [name for name, spec in content.get("targets", {}).items() if label in spec.get("names", {})]
         if naming or label in content.get("learners", {}):
             where = f"targets.{naming[0]}.names" if naming else "learners"
             raise ConfigError(f"methods: {file} has the name '{label}' in {where}; rename the method's file")
     learners = {
         label: {option: rules["default"] for option, rules in method.options.items()} | content.get("own", {})
-        for label, method in facts.own.items()
+        for label, method in facts.user_methods.items()
     }
     content = content | {"learners": content.get("learners", {}) | learners} if learners else content
-    grids = {label: method.grid for label, method in facts.own.items() if method.grid}
+    grids = {label: method.grid for label, method in facts.user_methods.items() if method.grid}
     search = content.get("selection", {})
     return content | ({"selection": search | {"grid": search.get("grid", {}) | grids}} if search and grids else {})
 
@@ -112,7 +112,7 @@ def _methods_to_show(facts: Facts, spec: dict) -> list[str]:
     if len(spec.get("grid", {}).get("learner", ())) < 2 or spec.get("extra"):
         return []
     measure = catalogue.measures().get(spec.get("measure", ""))
-    return [label for label, method in facts.own.items() if method.grid or not (measure and measure.searches)]
+    return [label for label, method in facts.user_methods.items() if method.grid or not (measure and measure.searches)]
 
 
 def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
@@ -126,7 +126,7 @@ def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
         described = {key: factors[key] for key in telling}
         if described not in reasons.setdefault(why, []):
             reasons[why].append(described)
-    return {"file": grid.facts.own[label].file, "misfits": reasons}
+    return {"file": grid.facts.user_methods[label].file, "misfits": reasons}
 
 
 class _Printed(NamedTuple):
@@ -150,7 +150,7 @@ class _Printed(NamedTuple):
 def _printed(paper: str, written: dict) -> _Printed:
     """The transcription of a paper's numbers; refuses lines of another paper, or of a target that it lacks."""
     file, targets = (
-        outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv"),
+        user_files.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv"),
         written.get("targets", {}),
     )
     lines = read_csv(file) if file.is_file() else {}
@@ -164,7 +164,7 @@ def _printed(paper: str, written: dict) -> _Printed:
 
 def _resolved(grid: Grid, printed: _Printed) -> Paper:
     about = {key: grid.content[key] for key in ("authors", "year", "link", "conclusions") if key in grid.content}
-    if grid.paper in outside.files("papers"):
+    if grid.paper in user_files.files("papers"):
         about["from_outside"] = True
     paper = Paper(grid, grid.content.get("title", grid.paper), about, [], {}, {})
     for dataset in grid.content.get("datasets", {}):

@@ -11,7 +11,7 @@ from clpapers.catalogue.names import named
 from clpapers.evidence.claim import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.evidence.sentences import SENTENCES, by_sentence
 from clpapers.evidence.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict
-from clpapers.targets.notes import REDUCED, STANDIN, Notes
+from clpapers.targets.footnotes import REDUCED, STANDIN, Notes
 from clpapers.targets.table import Table, bold_in
 
 EXPLANATION = (

@@ -12,9 +12,20 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.evidence.grades import MARGINS, MEANINGS, excludes_zero, judge, nearest
 from clpapers.evidence.pooled import POOLED, pooled, pooled_texts
-from clpapers.evidence.words import CALIBRATED, DIFFERS, EXACT, GRADES, GUESS, NOT_COMPARABLE, OPEN, SAME, TRAINED, WEAK
+from clpapers.evidence.verdict_names import (
+    CALIBRATED,
+    DIFFERS,
+    EXACT,
+    GRADES,
+    GUESS,
+    NOT_COMPARABLE,
+    OPEN,
+    SAME,
+    TRAINED,
+    WEAK,
+)
 from clpapers.metrics.intervals import Estimate, critical, welch
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, rounded, signed
 

@@ -13,7 +13,7 @@ from matplotlib.textpath import TextPath
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.pooled import each_once
-from clpapers.evidence.words import COLOURS, DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TRAINED
+from clpapers.evidence.verdict_names import COLOURS, DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TRAINED
 from clpapers.targets.style import STYLE, WIDTH
 
 LOOKS = {grade: (COLOURS[grade], marker) for grade, marker in ((SAME, "o"), (NEAR, "^"), (OPEN, "D"), (DIFFERS, "s"))}

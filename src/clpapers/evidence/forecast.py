@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from clpapers.evidence.grades import Judged, judge
-from clpapers.evidence.words import GRADES, OPEN, TRAINED
+from clpapers.evidence.verdict_names import GRADES, OPEN, TRAINED
 from clpapers.metrics.intervals import Estimate, welch
 
 Key = tuple[str, str, str]  # row, column, metric

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
+from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 from clpapers.metrics.intervals import EQUIVALENCE, Estimate, Numbers
 
 MARGINS = (

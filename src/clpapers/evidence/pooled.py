@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.catalogue.names import CURVE, named
-from clpapers.evidence.words import CALIBRATED, GRADES, ONCE, TRAINED
+from clpapers.evidence.verdict_names import CALIBRATED, GRADES, ONCE, TRAINED
 from clpapers.metrics.intervals import EQUIVALENCE, total
 from clpapers.targets.numbers import placed
 from clpapers.targets.table import rounded, signed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from clpapers.catalogue import metrics
-from clpapers.targets.notes import Notes
-from clpapers.targets.places import attach
+from clpapers.targets.footnotes import Notes
+from clpapers.targets.own_method_ranks import attach
 from clpapers.targets.unrun_target import waiting
 
 if TYPE_CHECKING:  # no run-time import: an edit of the configuration's messages makes no target stale

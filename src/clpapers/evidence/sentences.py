@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, SUPPORTED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, SUPPORTED
 
 WHOLLY, PARTLY, FALSE, CONSTRUCTED, LEFT = "wholly supported", "partly", CONTRADICTED, BY_CONSTRUCTION, "open"
 SENTENCES = (WHOLLY, PARTLY, FALSE, CONSTRUCTED, LEFT)

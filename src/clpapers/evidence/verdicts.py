@@ -11,10 +11,10 @@ from scipy.special import stdtr
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.claim import CURVE, Claim, Part, Side
-from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
 ONE_SIDED = (1 - CONFIDENCE) / 2

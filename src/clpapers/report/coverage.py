@@ -11,12 +11,12 @@ from pathlib import Path
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.evidence import words
+from clpapers.evidence import verdict_names
 from clpapers.evidence.sentences import SENTENCES, by_sentence
 from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import ProvenanceError, escaped, read_record
 
-DECIDED = (words.SUPPORTED, words.CONTRADICTED)
+DECIDED = (verdict_names.SUPPORTED, verdict_names.CONTRADICTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,11 +41,14 @@ class Numbers:
     def compared(self, *kinds: str, once: bool = False) -> int:
         """Numbers with a grade, of some kinds or of all."""
         counts = self.once if once else self.every
-        return sum(counts[kind, grade] for kind in kinds or words.KINDS for grade in words.GRADES)
+        return sum(counts[kind, grade] for kind in kinds or verdict_names.KINDS for grade in verdict_names.GRADES)
 
     def grades(self, *kinds: str) -> dict[str, int]:
         """How many have each grade, each comparison once."""
-        return {grade: sum(self.once[kind, grade] for kind in kinds or words.KINDS) for grade in words.GRADES}
+        return {
+            grade: sum(self.once[kind, grade] for kind in kinds or verdict_names.KINDS)
+            for grade in verdict_names.GRADES
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +80,7 @@ class Coverage:
     @property
     def all_claims(self) -> int:
         """How many claims there are."""
-        return sum(self.claims.values()) - self.claims[words.CALIBRATED]
+        return sum(self.claims.values()) - self.claims[verdict_names.CALIBRATED]
 
 
 def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
@@ -88,9 +91,9 @@ def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
     for i, number in enumerate(numbers):
         kind, verdict = str(number["kind"]), str(number["verdict"])
         every[kind, verdict] += 1
-        if number["cause"] == words.WEAK and verdict in words.GRADES:
+        if number["cause"] == verdict_names.WEAK and verdict in verdict_names.GRADES:
             weak[kind] += 1
-        once.setdefault(tuple(number[key] for key in words.ONCE) if number["runs"] else (i,), (kind, verdict))
+        once.setdefault(tuple(number[key] for key in verdict_names.ONCE) if number["runs"] else (i,), (kind, verdict))
     return Numbers(every, Counter(once.values()), weak)
 
 
@@ -103,11 +106,13 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
         targets = [target for target in targets_of(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
         numbers = count(
-            line for file in files for line in _read(file, ("kind", "verdict", "cause", *words.ONCE), unread)
+            line for file in files for line in _read(file, ("kind", "verdict", "cause", *verdict_names.ONCE), unread)
         )
         claims = list(_read(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
         verdicts = Counter(claim["verdict"] for claim in claims)
-        verdicts[words.CALIBRATED] = sum(bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims)
+        verdicts[verdict_names.CALIBRATED] = sum(
+            bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims
+        )
         runs = {path: took for target in targets for path, took in _runs(target, unread)}
         all_runs |= runs
         covered.append(Coverage(paper, printed(plan, paper), numbers, verdicts, by_sentence(claims), *_spent(runs)))
@@ -170,11 +175,11 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, f
 
 def table(covered: Iterable[Coverage]) -> list[list[str]]:
     """The coverage as rows of texts, the first one of headings; grades are of trained numbers, each comparison once."""
-    heads = ["paper", "printed", "compared", "trained, each once", *words.GRADES]
+    heads = ["paper", "printed", "compared", "trained, each once", *verdict_names.GRADES]
     rows = [[*heads, "runs", "imported", "core-hours"]]
     for each in covered:
         numbers = each.numbers
-        trained = numbers.grades(words.TRAINED).values()
+        trained = numbers.grades(verdict_names.TRAINED).values()
         counts = [each.printed, numbers.compared(), sum(trained), *trained]
         rows.append([each.paper, *map("{:,}".format, [*counts, each.runs, each.imported]), f"{each.hours:,.1f}"])
     return rows
@@ -182,8 +187,8 @@ def table(covered: Iterable[Coverage]) -> list[list[str]]:
 
 def by_kind(numbers: Numbers) -> list[list[str]]:
     """The numbers compared, a row a kind, as texts; the first row has headings."""
-    rows = [["numbers", "compared", "on one run", "each once", *words.GRADES]]
-    for name, kinds in [*((kind, [kind]) for kind in words.KINDS), ("all", words.KINDS)]:
+    rows = [["numbers", "compared", "on one run", "each once", *verdict_names.GRADES]]
+    for name, kinds in [*((kind, [kind]) for kind in verdict_names.KINDS), ("all", verdict_names.KINDS)]:
         counts = [numbers.compared(*kinds), sum(numbers.weak[kind] for kind in kinds)]
         counts += [numbers.compared(*kinds, once=True), *numbers.grades(*kinds).values()]
         rows.append([name, *map("{:,}".format, counts)])
@@ -192,10 +197,10 @@ def by_kind(numbers: Numbers) -> list[list[str]]:
 
 def of_claims(covered: Iterable[Coverage]) -> list[list[str]]:
     """The claims and sentences as rows of texts, the first one of headings."""
-    verdicts = (*DECIDED, words.UNDECIDED, words.BY_CONSTRUCTION, words.NOT_COMPARABLE)
+    verdicts = (*DECIDED, verdict_names.UNDECIDED, verdict_names.BY_CONSTRUCTION, verdict_names.NOT_COMPARABLE)
     rows = [["paper", "claims", *verdicts, "decided, calibrated", "sentences", *SENTENCES]]
     for each in covered:
         claims = [each.all_claims, *(each.claims[verdict] for verdict in verdicts)]
         sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in SENTENCES)]
-        rows.append([each.paper, *map(str, [*claims, each.claims[words.CALIBRATED], *sentences])])
+        rows.append([each.paper, *map(str, [*claims, each.claims[verdict_names.CALIBRATED], *sentences])])
     return rows

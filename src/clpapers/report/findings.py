@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from clpapers.evidence.pooled import each_once
-from clpapers.evidence.words import DIFFERS
+from clpapers.evidence.verdict_names import DIFFERS
 from clpapers.targets.markdown import markdown_table
 
 EXPLAINED, PARTLY, OPEN = "explained", "partly", "open"

@@ -11,13 +11,13 @@ from pathlib import PurePosixPath
 import pandas as pd
 
 from clpapers.catalogue.names import named, row_and_column
-from clpapers.evidence import words
+from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
 from clpapers.report.findings import EXPLAINED, PARTLY, Cause, slug
 from clpapers.report.findings import OPEN as UNEXPLAINED
 from clpapers.report.paper import STANDINGS, Paper, Runs, Section, numbers_of, place_of
+from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.markdown import markdown, markdown_table
-from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.table import Table, signed
 
 GRADES = (
@@ -54,9 +54,9 @@ def runs_page_of(paper: str) -> str:
 def status(papers: list[Paper]) -> str:
     """The counts of all papers, in sentences."""
     numbers = numbers_of(papers)
-    grades = numbers.grades(words.TRAINED)
+    grades = numbers.grades(verdict_names.TRAINED)
     total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
-    differing = grades[words.DIFFERS]
+    differing = grades[verdict_names.DIFFERS]
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
         f"The papers print {total:,} numbers. {numbers.compared():,} of them are compared with our runs; "
@@ -67,7 +67,12 @@ def status(papers: list[Paper]) -> str:
 
 
 def _verb(grade: str) -> str:
-    return {words.SAME: "are the same", words.NEAR: "near", words.OPEN: "open", words.DIFFERS: "differ"}[grade]
+    return {
+        verdict_names.SAME: "are the same",
+        verdict_names.NEAR: "near",
+        verdict_names.OPEN: "open",
+        verdict_names.DIFFERS: "differ",
+    }[grade]
 
 
 def _explained(papers: Iterable[Paper]) -> str:
@@ -77,8 +82,8 @@ def _explained(papers: Iterable[Paper]) -> str:
     for paper in papers:
         for cause in paper.causes:
             for number in cause.numbers:
-                key = (paper.name, *(number[each] for each in words.ONCE))
-                if number["kind"] == words.TRAINED and (not number["runs"] or key not in seen):
+                key = (paper.name, *(number[each] for each in verdict_names.ONCE))
+                if number["kind"] == verdict_names.TRAINED and (not number["runs"] or key not in seen):
                     seen.add(key)
                     counts[cause.status] += 1
     return (
@@ -121,7 +126,7 @@ def _standing(paper: Paper) -> Iterator[str]:
         by_standing.setdefault(conclusion.standing, []).append(conclusion.says)
     for standing in STANDINGS:
         yield from (f"- **{standing.capitalize()}.** {says}" for says in by_standing.get(standing, []))
-    grades = paper.covered.numbers.grades(words.TRAINED)
+    grades = paper.covered.numbers.grades(verdict_names.TRAINED)
     counts = ", ".join(f"{count} {_verb(grade).removeprefix('are the ')}" for grade, count in grades.items())
     yield f"- **Numbers.** {counts}." if sum(grades.values()) else "- **Numbers.** None is compared yet."
 
@@ -146,7 +151,7 @@ def _conclusions(paper: Paper, up: str) -> list[str]:
     lines = []
     for conclusion in paper.conclusions:
         lines.append(f"- **{conclusion.says}** ({conclusion.place}) {_grade(conclusion.standing)}")
-        order = [words.UNDECIDED, words.NOT_COMPARABLE]  # these last
+        order = [verdict_names.UNDECIDED, verdict_names.NOT_COMPARABLE]  # these last
         claims = sorted(conclusion.claims, key=lambda claim: claim["verdict"] in order)
         lines += [f"  - {_tested(paper, claim, up)}" for claim in claims]
     return lines or ["No conclusion of it is listed."]
@@ -223,11 +228,11 @@ def _counts(paper: Paper, up: str) -> Iterator[str]:
     if not numbers.compared():
         yield f"The paper prints {covered.printed} numbers. None is compared yet."
         return
-    kinds = [(kind, numbers.compared(kind, once=True)) for kind in words.KINDS]
+    kinds = [(kind, numbers.compared(kind, once=True)) for kind in verdict_names.KINDS]
     rows = [
         [kind, str(count), *(str(each) for each in numbers.grades(kind).values())] for kind, count in kinds if count
     ]
-    totals = numbers.grades(*words.KINDS)
+    totals = numbers.grades(*verdict_names.KINDS)
     rows.append(["all", str(sum(totals.values())), *map(str, totals.values())])
     again = numbers.compared() - sum(totals.values())
     yield (
@@ -236,7 +241,7 @@ def _counts(paper: Paper, up: str) -> Iterator[str]:
         + (f" {again} compare the same runs with the same number again; the table has each once." if again else "")
     )
     yield ""
-    yield from markdown_table(["numbers", "each once", *words.GRADES], rows)
+    yield from markdown_table(["numbers", "each once", *verdict_names.GRADES], rows)
     yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"))
 
 
@@ -292,7 +297,7 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
             if anchor := section.anchors.get((row, column)):
                 cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
             number = numbers.get((row, column, metric or only))
-            if number and number["verdict"] in words.GRADES:
+            if number and number["verdict"] in verdict_names.GRADES:
                 printed = number["texts"]["reported"]
                 printed = number["texts"]["authors"] if printed == NOT_RUN else printed
                 cells[i] += f"<br><small>{_unbroken(printed)}</small> {_verdict(paper, number, up)}"
@@ -339,7 +344,7 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
         ours = _unbroken(texts["reproduced"])
         ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
-        remarks = [number["cause"], number["kind"] if number["kind"] != words.TRAINED else ""]
+        remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
         verdict = ", ".join([_verdict(paper, number, up), *filter(None, remarks)])
         cells = [texts["reported"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
         cells = [each if each == ours else _unbroken(each) for each in cells]
@@ -378,7 +383,7 @@ def _claims(paper: Paper) -> Iterator[str]:
     """The claims as cards: those with a number, then the others folded."""
 
     def told(claim: dict) -> bool:
-        return claim["verdict"] != words.NOT_COMPARABLE or claim["shown"] != NOT_RUN
+        return claim["verdict"] != verdict_names.NOT_COMPARABLE or claim["shown"] != NOT_RUN
 
     decided = [claim for claim in paper.claims if told(claim)]
     rest = [claim for claim in paper.claims if not told(claim)]

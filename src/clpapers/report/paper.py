@@ -15,7 +15,7 @@ from clpapers.archive.beginnings import Beginning
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell, Target
 from clpapers.config.plan import Plan
-from clpapers.evidence import words
+from clpapers.evidence import verdict_names
 from clpapers.evidence.claims_table import effect, tested
 from clpapers.evidence.comparison import printed, read_compared
 from clpapers.evidence.desiderata import sentence
@@ -30,7 +30,7 @@ from clpapers.provenance import as_published, device_of, read_record, sha256
 from clpapers.report.coverage import Coverage, Numbers, count, coverage
 from clpapers.report.findings import Cause, causes, slug
 from clpapers.targets.caption import Caption, read_caption
-from clpapers.targets.notes import Notes, notes_on
+from clpapers.targets.footnotes import Notes, notes_on
 from clpapers.targets.table import Table
 
 HOLDS, SO_FAR, IN_PART, FAILS, OPEN = "holds", "holds where tested", "holds in part", "does not hold", "open"
@@ -53,10 +53,10 @@ class Conclusion:
     def standing(self) -> str:
         """Whether it holds, of `STANDINGS`; one that no run decides is open."""
         verdicts = {claim["verdict"] for claim in self.claims}
-        held = verdicts & {words.SUPPORTED, words.BY_CONSTRUCTION}
-        if words.CONTRADICTED in verdicts:
+        held = verdicts & {verdict_names.SUPPORTED, verdict_names.BY_CONSTRUCTION}
+        if verdict_names.CONTRADICTED in verdicts:
             return IN_PART if held else FAILS
-        if verdicts <= {words.SUPPORTED, words.BY_CONSTRUCTION}:
+        if verdicts <= {verdict_names.SUPPORTED, verdict_names.BY_CONSTRUCTION}:
             return HOLDS
         return SO_FAR if held else OPEN
 
@@ -111,7 +111,7 @@ class Section:
     @property
     def compared(self) -> list[dict]:
         """The numbers with a grade."""
-        return [number for number in self.numbers if number["verdict"] in words.GRADES]
+        return [number for number in self.numbers if number["verdict"] in verdict_names.GRADES]
 
     @functools.cached_property
     def anchors(self) -> dict[tuple[str, str], str]:
@@ -187,7 +187,7 @@ def _paper(plan: Plan, paper: str, covered: Coverage, built: Callable[[Target], 
     ]
     file = findings_file(paper)
     numbers = frame_of(number for section in targets for number in section.compared)
-    contradicted = [claim["claim"] for claim in claims if claim["verdict"] == words.CONTRADICTED]
+    contradicted = [claim["claim"] for claim in claims if claim["verdict"] == verdict_names.CONTRADICTED]
     found = causes(file, file.read_text(encoding="utf-8"), numbers, contradicted) if file.is_file() else []
     title, about = plan.titles[paper], plan.about[paper]
     return Paper(paper, title, about, covered, conclusions, targets, claims, found, _trained(targets))

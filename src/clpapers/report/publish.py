@@ -32,8 +32,8 @@ from clpapers.audit.audit import unfit
 from clpapers.budget.priority import relevant
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
-from clpapers.provenance import read_record, record_apart, record_path
-from clpapers.runs.form import results
+from clpapers.provenance import read_record, record_by_digest, record_path
+from clpapers.runs.result_schema import results
 
 PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
 PROJECT_FILES = ("CITATION.cff", "LICENSE")
@@ -202,9 +202,9 @@ def _records_of_ancestors(scale: str, path: Path) -> Contents:
             own_record = record_path(item["path"])
             if item["path"].endswith(".py"):  # the file of a method from outside, which no clone has
                 contents |= {str(file): file.read_bytes() for file in (Path(item["path"]), own_record)}
-            published_record = record_apart(scale, str(item.get("record")))
+            published_record = record_by_digest(scale, str(item.get("record")))
             text = (own_record if own_record.is_file() else published_record).read_bytes()
-            name = str(record_apart(scale, hashlib.sha256(text).hexdigest()))
+            name = str(record_by_digest(scale, hashlib.sha256(text).hexdigest()))
             if name not in contents:
                 contents[name] = text
                 queue.append(json.loads(text))
@@ -217,13 +217,13 @@ def _reachable(scale: str, contents: Contents) -> Contents:
     The record that a run read may be absent, because its data set was made again since. Then a record of the same bytes
     replaces it.
     """
-    reachable = {name for name in contents if not name.startswith(str(record_apart(scale, "x").parent))}
+    reachable = {name for name in contents if not name.startswith(str(record_by_digest(scale, "x").parent))}
     outputs = {name: json.loads(contents[name])["outputs"] for name in sorted(contents.keys() - reachable)}
     by_bytes = {(item["path"], item["sha256"]): name for name, items in outputs.items() for item in items}
     queue = [name for name in reachable if name.endswith(".record.json")]
     while queue:
         for item in json.loads(contents[queue.pop()])["inputs"]:
-            name = str(record_apart(scale, str(item.get("record"))))
+            name = str(record_by_digest(scale, str(item.get("record"))))
             if name not in contents:
                 name = by_bytes.get((item["path"], item["sha256"]), "")
             if name in contents and name not in reachable:

@@ -24,15 +24,15 @@ import pandas as pd
 from clpapers.archive.imported import PUBLISHED, import_published, imported
 from clpapers.budget import card_costs, costs, priority
 from clpapers.catalogue.names import named
-from clpapers.config import choice
-from clpapers.config.choice import Choice
+from clpapers.config import selected_runs
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, method_path
 from clpapers.config.plan import Plan
-from clpapers.config.settings import own_papers
+from clpapers.config.selected_runs import SelectedRuns
+from clpapers.config.settings import project_papers
 from clpapers.evidence.comparison import RULES
-from clpapers.evidence.words import GRADES, TRAINED
-from clpapers.graph import jobs, own
+from clpapers.evidence.verdict_names import GRADES, TRAINED
+from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import DOCS, claims_file, findings_file
 from clpapers.provenance import write_bytes, write_text
 from clpapers.report import pages, site
@@ -66,7 +66,7 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
     run: runs a job's command, `clpapers …`, and returns its exit status. folder: where to build the site too.
     """
     root = Path.cwd()
-    findings = {paper: findings_file(paper) for paper in own_papers()}
+    findings = {paper: findings_file(paper) for paper in project_papers()}
     marked = README, COSTS, VERDICTS, OWN, *findings.values()
     before = {file: file.read_text(encoding="utf-8") for file in marked if file.is_file()}
     for file, names in BLOCKS.items():  # before any work
@@ -123,10 +123,10 @@ class _Reproduction:
     def __init__(self, run: Callable[[list[str]], int]) -> None:
         self.run = run
         import_published(SCALE)
-        whole = Plan(SCALE, own_papers())
+        whole = Plan(SCALE, project_papers())
         self.runs = priority.files_of_seeds(whole, imported(SCALE))
         absent = dict.fromkeys([*whole.datasets, *whole.weights], "")  # whether it could be had is not asked
-        chosen = Choice(self.runs, {}, absent)
+        chosen = SelectedRuns(self.runs, {}, absent)
         self.plan = whole.using(chosen)
         for target in (target for target in self.plan.targets.values() if self.has(target)):
             self.make(target.metrics, *(path for path in target.outputs if path.name.endswith(BESIDE)))
@@ -222,11 +222,11 @@ class _Reproduction:
         name, column = EXAMPLE
         copies = []
         for file in methods:
-            copies.append(method_path(SCALE, file.stem, own.check(file)))
+            copies.append(method_path(SCALE, file.stem, user_methods.check(file)))
             self.run(["method", "--out", str(copies[-1]), "--file", str(file)])
         plan = Plan(SCALE, [name.partition("/")[0]], methods=[str(copy) for copy in copies])
         absent = dict.fromkeys([*plan.datasets, *plan.weights], "")  # whether it could be had is not asked
-        chosen = Choice(priority.files_of_seeds(plan, imported(SCALE)), {}, absent, plan.methods)
+        chosen = SelectedRuns(priority.files_of_seeds(plan, imported(SCALE)), {}, absent, plan.methods)
         plan = plan.using(chosen)
         page = plan.targets[name].stem.with_suffix(".md")
         if not plan.present(plan.targets[name]).cells:
@@ -335,11 +335,11 @@ def _write_figure(figure: Figure, file: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _using(chosen: Choice) -> Iterator[None]:
+def _using(chosen: SelectedRuns) -> Iterator[None]:
     """Inside, jobs use the runs that are chosen."""
-    before = os.environ.get(choice.VARIABLE, "")
-    os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
+    before = os.environ.get(selected_runs.VARIABLE, "")
+    os.environ[selected_runs.VARIABLE] = str(chosen.write(SCALE))
     try:
         yield
     finally:
-        os.environ[choice.VARIABLE] = before  # where it is empty, a job uses all runs
+        os.environ[selected_runs.VARIABLE] = before  # where it is empty, a job uses all runs

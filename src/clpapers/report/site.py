@@ -21,7 +21,7 @@ import pandas as pd
 
 from clpapers import metrics, provenance
 from clpapers.archive.check import manifest_of
-from clpapers.evidence import words
+from clpapers.evidence import verdict_names
 from clpapers.evidence.differences import forest, scatter
 from clpapers.graph.pages import DOCS, THEME, copy_path
 from clpapers.report import pages
@@ -73,8 +73,13 @@ def write(papers: list[Paper], folder: Path) -> None:
 
 def _grades() -> str:
     """The style of grades, in the colours of the pictures."""
-    alike = {HOLDS: words.SUPPORTED, SO_FAR: words.SUPPORTED, IN_PART: words.OPEN, FAILS: words.CONTRADICTED}
-    colours = words.COLOURS | {standing: words.COLOURS[word] for standing, word in alike.items()}
+    alike = {
+        HOLDS: verdict_names.SUPPORTED,
+        SO_FAR: verdict_names.SUPPORTED,
+        IN_PART: verdict_names.OPEN,
+        FAILS: verdict_names.CONTRADICTED,
+    }
+    colours = verdict_names.COLOURS | {standing: verdict_names.COLOURS[word] for standing, word in alike.items()}
     rule = ".{name} {{ border-bottom: 0.2em solid {colour}; white-space: nowrap; }}"
     return "\n".join(rule.format(name=w.replace(" ", "-"), colour=c) for w, c in colours.items()) + "\n"
 

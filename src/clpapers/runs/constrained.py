@@ -35,7 +35,7 @@ class Constrained(Learner):
         """The multipliers v [S, k] for `project`."""
         raise NotImplementedError
 
-    def kind(self, t: int) -> int:
+    def graph_key(self, t: int) -> int:
         return int(self.task[t])
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:

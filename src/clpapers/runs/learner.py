@@ -15,13 +15,13 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.contracts import Undeclared
+from clpapers.runs.device_step import columns, row
 from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD, gradients
-from clpapers.runs.steps import columns, row
 
 
 @dataclasses.dataclass
@@ -99,7 +99,7 @@ class Observed(NamedTuple):
 class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, uses_batch, own_nets, answers_stay, static, uses: from the `DECLARATION` of the class's module
+    stackable, uses_batch, own_nets, past_tasks_frozen, static, uses: from the `DECLARATION` of the class's module
         (`catalogue.Method`).
     outside: whether it is a method from outside, whose answers are checked (`contracts`).
     net, parameters, optimizer: of one net a seed. A learner with nets of its own starts with `net` None, and without
@@ -116,7 +116,7 @@ class Learner:
     stackable = True
     uses_batch = True
     own_nets = False
-    answers_stay = False
+    past_tasks_frozen = False
     static = False
     uses: Sequence[str] = ()
     outside = False
@@ -127,7 +127,7 @@ class Learner:
         cls.outside = getattr(module, "__spec__", None) is None  # made of a file (`learners.find`), not imported
         declared = getattr(module, "DECLARATION", None)
         if declared is not None:  # the class's own, not its parent's unless it is `like` that
-            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static", "uses"):
+            for flag in ("stackable", "uses_batch", "own_nets", "past_tasks_frozen", "static", "uses"):
                 setattr(cls, flag, declared.get(flag, getattr(cls if "like" in declared else Learner, flag)))
 
     def __init__(self, setting: Setting):
@@ -153,10 +153,10 @@ class Learner:
         """Learn stream batch number t, images x and labels y; both are None where `uses_batch` is false."""
         raise NotImplementedError
 
-    def skip(self, t: int) -> None:
-        """Go on as if step t had been learnt: a rehearsal (`runs.rehearsal`) leaves most out, a GPU replays some."""
+    def mark_taken(self, t: int) -> None:
+        """Go on as if step t had been learnt: a rehearsal (`runs.cost_timing`) leaves most out, a GPU replays some."""
 
-    def kind(self, t: int) -> Hashable | None:
+    def graph_key(self, t: int) -> Hashable | None:
         """For `static` learners, the kind of step t, one of few; None for a step of no such kind.
 
         Between two task changes all steps of a kind with batches of a size are one program, on the same memory. They
@@ -264,11 +264,11 @@ class Replay(Learner):
             keep_pixels=self.keep_pixels,
         )
 
-    def skip(self, t: int) -> None:
+    def mark_taken(self, t: int) -> None:
         self.memory.steps = t + 1
 
-    def kind(self, t: int) -> Hashable | None:
-        return self.memory.kind(t)
+    def graph_key(self, t: int) -> Hashable | None:
+        return self.memory.graph_key(t)
 
     def logits(self, x: torch.Tensor, replayed: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The logits of a stream batch [S, B, …] and of a replay batch [S, k, …]; None where there is none."""

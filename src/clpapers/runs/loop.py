@@ -12,9 +12,9 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets, process
-from clpapers.runs.captured import Steps, recorders
 from clpapers.runs.checkpoint import Checkpoint, constants, out_of_memory
 from clpapers.runs.clock import Clock
+from clpapers.runs.cuda_graphs import Steps, recorders
 from clpapers.runs.evaluation.final import test_items
 from clpapers.runs.evaluation.online import Online
 from clpapers.runs.evaluation.sessions import Evaluation

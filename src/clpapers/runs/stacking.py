@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from clpapers.runs import learners, loop
-from clpapers.runs.captured import observe
+from clpapers.runs.cuda_graphs import observe
 from clpapers.runs.images import Images
 from clpapers.runs.scenario import scenario
 from clpapers.streams.orders import NO_BOUNDARIES, NO_TRANSFORMS

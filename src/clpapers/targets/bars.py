@@ -10,7 +10,7 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.footnotes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import dots, few, whiskers

@@ -7,7 +7,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.palette import SERIES
 from clpapers.targets.spread import ends, few
 from clpapers.targets.style import STYLE, panels

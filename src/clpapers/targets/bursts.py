@@ -11,7 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from clpapers.catalogue.names import named
 from clpapers.streams.chunks import CLASS_CHUNKS
-from clpapers.targets.notes import Notes, levels
+from clpapers.targets.footnotes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 
 RENDERER = {"draws": "figure"}

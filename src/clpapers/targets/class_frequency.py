@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from clpapers.targets.notes import Notes, levels
+from clpapers.targets.footnotes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, panels, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["chunks"]}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.cost import MB, METRICS
-from clpapers.targets.notes import Notes, levels
+from clpapers.targets.footnotes import Notes, levels
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, bold_in, plus_minus
 

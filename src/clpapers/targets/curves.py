@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.footnotes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import draw_line

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.footnotes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import draw_line

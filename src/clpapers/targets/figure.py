@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from clpapers.provenance import write_atomically, write_text
 from clpapers.targets.caption import Caption
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.style import COLUMN, NotedFigure, fit
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")

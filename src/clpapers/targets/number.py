@@ -3,7 +3,7 @@
 import pandas as pd
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table, titled
 

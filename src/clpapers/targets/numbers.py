@@ -8,7 +8,7 @@ from clpapers.metrics.cost import ELSEWHERE
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:

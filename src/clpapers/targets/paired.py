@@ -6,7 +6,7 @@ import pandas as pd
 
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import Paired, holm, paired
-from clpapers.targets.notes import levels
+from clpapers.targets.footnotes import levels
 
 
 def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, row_and_column
-from clpapers.targets.notes import NOT_RUN, Notes, all_levels
+from clpapers.targets.footnotes import NOT_RUN, Notes, all_levels
 from clpapers.targets.numbers import chances, clocks, failures, numbers
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.notes import Notes, all_levels
+from clpapers.targets.footnotes import Notes, all_levels
 from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import ends, few

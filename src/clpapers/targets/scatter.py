@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.footnotes import Notes, all_levels, levels
 from clpapers.targets.numbers import clocks, failures, why_empty
 from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import BANDS_FROM, dots, whiskers

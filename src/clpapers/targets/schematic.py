@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from clpapers.catalogue.names import named
 from clpapers.targets.diagram import arrow, box
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.palette import TEN
 from clpapers.targets.style import STYLE, WIDTH, panels
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import Notes, levels
+from clpapers.targets.footnotes import Notes, levels
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, titled
 
 RENDERER = {"draws": "table"}

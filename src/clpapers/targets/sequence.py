@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.palette import SERIES
 from clpapers.targets.style import STYLE, legend_above, panels, stream_title
 

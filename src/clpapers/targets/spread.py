@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.targets.notes import BANDS_FROM
+from clpapers.targets.footnotes import BANDS_FROM
 from clpapers.targets.palette import MethodStyle
 
 DOTS: dict[str, Any] = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}

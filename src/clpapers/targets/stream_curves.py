@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, levels
+from clpapers.targets.footnotes import Notes, levels
 from clpapers.targets.palette import SERIES
 from clpapers.targets.style import STYLE, panels, say, stream_title
 from clpapers.targets.table import plus_minus

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.learning import CHANCE_PREFIX
-from clpapers.targets.notes import REDUCED, STANDIN, Notes
+from clpapers.targets.footnotes import REDUCED, STANDIN, Notes
 from clpapers.targets.palette import TEN
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 
 
 @dataclass(frozen=True)

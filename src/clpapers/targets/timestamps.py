@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.style import STYLE, class_colours, legend_of, panels
 
 RENDERER = {"draws": "figure"}

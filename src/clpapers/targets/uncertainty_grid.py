@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import Notes
+from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, panels
 from clpapers.targets.table import plus_minus

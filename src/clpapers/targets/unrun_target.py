@@ -3,7 +3,7 @@
 import pandas as pd
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import NOT_RUN, Notes
+from clpapers.targets.footnotes import NOT_RUN, Notes
 from clpapers.targets.table import Table, titled
 
 WAITS = "not run yet"

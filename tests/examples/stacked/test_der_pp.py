@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from courses import CNN, LINEAR, LR, MLP, Way, assert_same_net, cell, images, made
 
 from clpapers.catalogue import methods
-from clpapers.graph import own
-from clpapers.runs import learners, trial
+from clpapers.graph import user_methods
+from clpapers.runs import contract_check, learners
 from clpapers.runs.learner import Learner
 from clpapers.runs.loop import Data
 
@@ -65,8 +65,8 @@ def test_an_example_declares_what_its_learner_takes(file, here):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_build_takes_an_example(file):
     """As `methods=[…]`: it is sound, and keeps what a build holds it to."""
-    own.check(file)
-    assert len(list(trial.contracts(file))) == 4
+    user_methods.check(file)
+    assert len(list(contract_check.contracts(file))) == 4
 
 
 def test_its_published_settings():

@@ -344,7 +344,7 @@ def test_answers_that_stay_are_found_once(order, data, monkeypatch):
     staying = run(data, order, "prog_nn", **options)
     count = order["tasks"]
     assert asked == [j for k in range(count) for j in range(k, count)]
-    monkeypatch.setattr(ProgNN, "answers_stay", False)
+    monkeypatch.setattr(ProgNN, "past_tasks_frozen", False)
     assert run(data, order, "prog_nn", **options) == staying
 
 

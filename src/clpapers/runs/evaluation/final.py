@@ -34,7 +34,7 @@ class FinalTest(Evaluator):
             for view, mask in given[0].items()
         }
         allowed = masks
-        if learner.answers_stay:  # by columns up to the last task's of a batch
+        if learner.past_tasks_frozen:  # by columns up to the last task's of a batch
             order = tasks.argsort(dim=1, stable=True)
             items, labels, tasks = (each.gather(1, order) for each in (items, labels, tasks))
             allowed = {

@@ -118,7 +118,7 @@ class TaskAccuracy(Evaluator):
 
     def test(self, t: int, learner: Learner) -> list:
         """`TaskItems.right` of each task; of tasks whose answers stay, as the test before found it."""
-        stay = self.steps[t] if learner.answers_stay else 0
+        stay = self.steps[t] if learner.past_tasks_frozen else 0
         due = range(stay, self.tasks.count)
         return [*(self.taken[-1][:stay] if stay else ()), *self.tasks.all_right(due, learner)]
 

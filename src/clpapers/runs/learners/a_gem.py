@@ -7,9 +7,9 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
+from clpapers.runs.device_step import row
 from clpapers.runs.learner import Setting
 from clpapers.runs.memories import uniform_draws
-from clpapers.runs.steps import row
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},

@@ -2,8 +2,8 @@
 
 import torch
 
+from clpapers.runs.device_step import row
 from clpapers.runs.learners.a_gem import AGEM
-from clpapers.runs.steps import row
 
 DECLARATION = {"like": "a_gem"}
 

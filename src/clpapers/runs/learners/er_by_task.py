@@ -2,10 +2,10 @@
 
 import torch
 
+from clpapers.runs.device_step import row
 from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.learners.a_gem import AGEM
 from clpapers.runs.losses import cross_entropy
-from clpapers.runs.steps import row
 
 DECLARATION = {
     "like": "a_gem",

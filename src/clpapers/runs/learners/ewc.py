@@ -133,7 +133,7 @@ class EWC(Learner):
         x, mask = self.setting.images(items), self.mask(steps[-1])
         return squared_gradients(self.net, x, mask, None if self.every else uniform, every=self.every)
 
-    def kind(self, t: int) -> bool:
+    def graph_key(self, t: int) -> bool:
         return self.running is not None and self.running.updates_before(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:

@@ -119,7 +119,7 @@ class ICaRL(Learner):
             self.choose(t)
         return Observed(stream_loss, logits)
 
-    def skip(self, t: int) -> None:
+    def mark_taken(self, t: int) -> None:
         if self.due[t]:
             self.choose(t, herded=False)
 

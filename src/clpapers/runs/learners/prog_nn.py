@@ -14,7 +14,7 @@ DECLARATION = {
     "needs": {"budget.optimizer": ["sgd"], "net.name": ["mlp", "resnet18_reduced", "resnet18"]},
     "tasks_once": True,
     "answers_by_task": True,
-    "answers_stay": True,
+    "past_tasks_frozen": True,
     "own_nets": True,
 }
 

@@ -75,7 +75,7 @@ class RWalk(Learner):
             self.fisher.clear()
         torch._foreach_copy_(self.before, here)
 
-    def kind(self, t: int) -> bool:
+    def graph_key(self, t: int) -> bool:
         return self.fisher.updates_before(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:

@@ -5,9 +5,9 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
+from clpapers.runs.device_step import row
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.a_gem import closest
-from clpapers.runs.steps import row
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},

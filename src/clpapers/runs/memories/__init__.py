@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.device_step import columns, row, unordered
 from clpapers.runs.images import Images
-from clpapers.runs.steps import columns, row, unordered
 
 
 class Members:
@@ -176,8 +176,8 @@ class Memory:
             if self.pixels is not None:
                 self.pixels[self._rows, slots] = self.images(items)
 
-    def kind(self, t: int) -> bool | None:
-        """Whether step t keeps an item; None where a replay batch is not full (`Learner.kind`)."""
+    def graph_key(self, t: int) -> bool | None:
+        """Whether step t keeps an item; None where a replay batch is not full (`Learner.graph_key`)."""
         return bool(self._keeps[t]) if self.whole[t] else None
 
     def distinct(self, t: int) -> contextlib.AbstractContextManager:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 
-class Step(int):
+class DeviceStep(int):
     """The number of a step that lies on the device too, in `at`, int64 [1], with its stream positions, int64 [B]."""
 
     at: torch.Tensor
@@ -16,14 +16,14 @@ class Step(int):
 
 def row(table: torch.Tensor, t: int, dim: int = 0, first: int = 0) -> torch.Tensor:
     """A table's row of step t along an axis; the table begins with the row of step `first`."""
-    if not isinstance(t, Step):
+    if not isinstance(t, DeviceStep):
         return table.select(dim, t - first)
     return table.index_select(dim, t.at - first if first else t.at).squeeze(dim)
 
 
 def columns(table: torch.Tensor, t: int, ends: np.ndarray) -> torch.Tensor:
     """The columns [S, B] that a stream's table [S, n] has at step t, of steps that end at positions `ends` [T]."""
-    if not isinstance(t, Step):
+    if not isinstance(t, DeviceStep):
         return table[:, int(ends[t - 1]) if t else 0 : int(ends[t])]
     return table.index_select(1, t.positions)
 

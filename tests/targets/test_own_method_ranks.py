@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from clpapers.metrics.intervals import paired
-from clpapers.targets import places, results_table
+from clpapers.targets import own_method_ranks, results_table
 from clpapers.targets.paired import pairs
 
 FILE = "results/paper/methods/mine-0123456789.py"
@@ -34,7 +34,7 @@ def test_its_row_is_marked_and_a_footnote_says_where_it_does_not_fit(target, dat
 
 
 def test_its_place_and_differences_stand_below(target, data, real):
-    (added,) = places.attach(results_table.render(target, data, real), target, data).appended
+    (added,) = own_method_ranks.attach(results_table.render(target, data, real), target, data).appended
     lines = added.body.to_dict("records")
     assert [(line["Method"], line["Data set"], line["Place"], line["Less"]) for line in lines] == [
         ("mine §", "EMNIST", "2 of 3", "ER"),
@@ -50,15 +50,15 @@ def test_its_place_and_differences_stand_below(target, data, real):
 
 def test_a_smaller_value_may_be_the_better_place(target, data, real):
     target, data = target | {"metrics": ["forgetting"]}, data.assign(metric="forgetting")
-    (added,) = places.attach(results_table.render(target, data, real), target, data).appended
+    (added,) = own_method_ranks.attach(results_table.render(target, data, real), target, data).appended
     assert set(added.body["Place"]) == {"2 of 3"}
     worst = data.assign(value=data["value"] + 100 * (data["learner"] == "mine"))
-    (added,) = places.attach(results_table.render(target, worst, real), target, worst).appended
+    (added,) = own_method_ranks.attach(results_table.render(target, worst, real), target, worst).appended
     assert set(added.body["Place"]) == {"3 of 3"}
 
 
 def test_without_a_run_of_it_nothing_stands_below(target, learnt, real):
-    assert places.attach(results_table.render(target, learnt, real), target, learnt).appended == []
+    assert own_method_ranks.attach(results_table.render(target, learnt, real), target, learnt).appended == []
 
 
 def test_the_papers_pairs_are_what_they_are_without_it(target, data, learnt, table_target):

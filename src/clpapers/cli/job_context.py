@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from clpapers import provenance
 from clpapers.archive.imported import RUN, folder_of
-from clpapers.config import choice, outside
+from clpapers.config import selected_runs, user_files
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
@@ -25,7 +25,7 @@ from clpapers.graph import jobs
 from clpapers.graph.jobs import Job, Subject
 from clpapers.provenance import Refusal
 from clpapers.runs import machine
-from clpapers.runs.form import results
+from clpapers.runs.result_schema import results
 
 if TYPE_CHECKING:
     import torch
@@ -97,14 +97,16 @@ def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) 
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
     key = path.parts[1], cuda, choice_file
     if CACHE is None or key not in CACHE:
-        plan = Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(choice_file) if choice_file else None)
+        plan = Plan(
+            path.parts[1], all_papers(), cuda=cuda, choice=selected_runs.read(choice_file) if choice_file else None
+        )
         if CACHE is None:
             return plan
         CACHE[key] = plan
     return CACHE[key]
 
 
-class Task(Generic[Subject]):
+class JobContext(Generic[Subject]):
     """The job that makes `options.out`.
 
     plan: `plan_of` this path. job: as `jobs.job_of` returns it.
@@ -114,7 +116,7 @@ class Task(Generic[Subject]):
 
     def __init__(self, options: argparse.Namespace):
         self.options, self.out = options, options.out
-        file = os.environ.get(choice.VARIABLE)
+        file = os.environ.get(selected_runs.VARIABLE)
         self.choice_file = Path(file) if file and Path(file).parts[1:2] == self.out.parts[1:2] else None
         self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), choice_file=self.choice_file)
         papers = getattr(options, "papers", None)
@@ -130,7 +132,7 @@ class Task(Generic[Subject]):
         job = self.job
         if self.choice_file and job.depends_on_choice:
             facts["choice"] = str(self.choice_file)
-        if files := outside.rested_on(self.out, self.plan.datasets):
+        if files := user_files.rested_on(self.out, self.plan.datasets):
             facts["outside"] = files
         facts = {"settings": job.settings, **facts}
         with provenance.recording(job.stage, job.outputs, job.inputs, job.code, **facts) as record:
@@ -148,7 +150,7 @@ class Task(Generic[Subject]):
 
     def data_folder(self, spec: dict) -> Path:
         """The parent of the user's own folder of a data set."""
-        return outside.data_folder(spec, self.options.data_folder)
+        return user_files.data_folder(spec, self.options.data_folder)
 
     def reduced(self, target: Target) -> list[str]:
         """The target's departures from the paper's scale, a line each."""

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from clpapers.cli.new import TEMPLATES
-from clpapers.runs import trial
+from clpapers.runs import contract_check
 
 REPLAY = """\
 import torch
@@ -41,7 +41,7 @@ def tried(tmp_path):
         file = tmp_path / "mine.py"
         file.write_text(text)
         sys.modules.pop("clpapers.runs.learners.mine", None)
-        return [line.removeprefix(f"{file}: ") for line in trial.contracts(file)]
+        return [line.removeprefix(f"{file}: ") for line in contract_check.contracts(file)]
 
     return of
 
@@ -74,7 +74,7 @@ def test_the_template_keeps_every_contract_of_one_seed(tried):
 )  # fmt: skip
 def test_a_contract_that_is_broken_is_told_in_one_line(tried, old, new, told):
     assert old in REPLAY
-    with pytest.raises(trial.Broken) as broken:
+    with pytest.raises(contract_check.Broken) as broken:
         tried(REPLAY.replace(old, new, 1))
     assert told in str(broken.value)
     assert "\n" not in str(broken.value)
@@ -121,7 +121,7 @@ class Mine(Learner):
 )  # fmt: skip
 def test_a_step_that_answers_otherwise_is_told_in_one_line(tried, old, new, told):
     assert old in OBSERVE
-    with pytest.raises(trial.Broken) as broken:
+    with pytest.raises(contract_check.Broken) as broken:
         tried(OBSERVE.replace(old, new, 1))
     assert told in str(broken.value)
     assert "\n" not in str(broken.value)
@@ -211,7 +211,7 @@ def test_a_class_of_one_seed_that_breaks_a_contract_is_told_in_one_line(tried, t
     if told is None:
         assert len(tried(PLAIN.replace(old, new, 1))) == 3
         return
-    with pytest.raises(trial.Broken) as broken:
+    with pytest.raises(contract_check.Broken) as broken:
         tried(PLAIN[::-1].replace(old[::-1], new[::-1], 1)[::-1])
     assert str(broken.value).startswith(f"{tmp_path}/mine.py{told}")
     assert "\n" not in str(broken.value)
@@ -223,7 +223,7 @@ def test_what_is_learnt_in_a_test_shows_even_where_that_test_does_not(tried):
     text = text.replace(
         "        return self.net(x)\n", "        self.heard = getattr(self, 'heard', 'a') + 'a'\n" + PLAIN[-27:]
     )
-    with pytest.raises(trial.Broken, match="tested twice as often"):
+    with pytest.raises(contract_check.Broken, match="tested twice as often"):
         tried(text)
 
 
@@ -261,7 +261,7 @@ def test_what_an_author_writes_anyway_keeps_every_contract(tried, old, new):
     ],
 )  # fmt: skip
 def test_a_learner_of_stacks_is_held_to_the_same(tried, old, new, told):
-    with pytest.raises(trial.Broken) as broken:
+    with pytest.raises(contract_check.Broken) as broken:
         tried(OBSERVE.replace(old, new, 1))
     assert str(broken.value).partition("mine.py")[2].startswith(told)
 
@@ -269,8 +269,10 @@ def test_a_learner_of_stacks_is_held_to_the_same(tried, old, new, told):
 def test_labels_that_a_learner_of_stacks_changes_are_its_own(tried, monkeypatch):
     """In place and not, it ends in the same answers."""
     found = []
-    train = trial.Problem.train
-    monkeypatch.setattr(trial.Problem, "train", lambda *given, **kept: found.append(train(*given, **kept)) or found[-1])
+    train = contract_check.Problem.train
+    monkeypatch.setattr(
+        contract_check.Problem, "train", lambda *given, **kept: found.append(train(*given, **kept)) or found[-1]
+    )
     for change in ("y -= 1\n        y.clamp_(min=0)", "y = (y - 1).clamp(min=0)"):
         tried(OBSERVE.replace("        loss =", f"        {change}\n        loss ="))
     assert found[0] == found[len(found) // 2]
@@ -330,7 +332,7 @@ def test_state_that_changes_is_kept_as_it_is(tried, begin, step):
 )
 def test_state_outside_the_object_is_refused(tried, text):
     """It would be lost with the process."""
-    with pytest.raises(trial.Broken, match="gone on with in another process, it ends otherwise"):
+    with pytest.raises(contract_check.Broken, match="gone on with in another process, it ends otherwise"):
         tried(text)
 
 
@@ -349,6 +351,6 @@ def test_an_attribute_that_no_checkpoint_holds_is_named(tried):
     ids=["no super", "in the constructor", "in a step"],
 )
 def test_an_error_names_the_line_that_is_to_be_mended(tried, text, line):
-    with pytest.raises(trial.Broken) as broken:
+    with pytest.raises(contract_check.Broken) as broken:
         tried(text)
     assert f"mine.py:{line}: learning: " in str(broken.value)

@@ -1,8 +1,8 @@
 """Steps captured as graphs: a GPU replays all kernels of a step at one call, where a host launches each.
 
-A `static` learner takes steps of few kinds (`Learner.kind`). All steps of a kind are one program on the same memory, if
-what differs from step to step is read from tables, at a row whose number lies on the device. So the first steps of a
-kind are taken as any other, the next one is captured, and it and later ones are replays. Bits are the same.
+A `static` learner takes steps of few kinds (`Learner.graph_key`). All steps of a kind are one program on the same
+memory, if what differs from step to step is read from tables, at a row whose number lies on the device. So the first
+steps of a kind are taken as any other, the next one is captured, and it and later ones are replays. Bits are the same.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import torch
 from tqdm import tqdm
 
 from clpapers.runs import contracts
+from clpapers.runs.device_step import DeviceStep
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.nets.stacked import StackedDropout
-from clpapers.runs.steps import Step
 
 SWITCH = "CLPAPERS_GRAPHS"  # in the environment: `0` for steps without graphs
 WARM = 3  # steps of a kind before it is captured, in which libraries choose their kernels
@@ -124,7 +124,7 @@ class Steps:
         if self.record is None:
             return observe(self.learner, t)
         self.at.fill_(t)
-        kind = self.learner.kind(t)
+        kind = self.learner.graph_key(t)
         if kind is None:
             return observe(self.learner, self.on_device(t))
         if self.segments[t] != self.segment:
@@ -148,9 +148,9 @@ class Steps:
         assert self.pools is not None
         self.record = self.pools()
 
-    def on_device(self, t: int) -> Step:
+    def on_device(self, t: int) -> DeviceStep:
         """Step t, whose number on the device is `at`."""
-        step = Step(t)
+        step = DeviceStep(t)
         step.at = self.at
         step.positions = self.starts.index_select(0, self.at) + self.offsets[: self.sizes[t]]
         return step
@@ -189,6 +189,6 @@ class Captured:
     def replay(self, t: int) -> Observed:
         """Take step t, as `Learner.observe` does."""
         self.recorder.replay()
-        self.learner.skip(t)
+        self.learner.mark_taken(t)
         vars(self.learner).update(self.set)
         return type(self.observed)(*(None if each is None else each.clone() for each in self.observed))

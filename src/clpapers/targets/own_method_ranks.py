@@ -7,7 +7,7 @@ import pandas as pd
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import OWN, named, row_and_column
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.notes import levels
+from clpapers.targets.footnotes import levels
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import Table, bold_in, signed
 

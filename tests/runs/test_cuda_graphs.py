@@ -9,8 +9,8 @@ from tiny import CPU, METHODS, STATIC, Kept, Killed, course, scenarios, setting
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from clpapers.runs import learners, loop, process
-from clpapers.runs.captured import WARM, Steps, drops_out, observe, recorders
 from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.cuda_graphs import WARM, Steps, drops_out, observe, recorders
 from clpapers.runs.nets.stacked import stack
 
 FAMILIES = {"single", "er", "mir", "gmed", "ace", "cbrs", "gdumb", "ewc", "si", "mas", "rwalk", "a_gem"}

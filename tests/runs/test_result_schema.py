@@ -10,8 +10,8 @@ import pytest
 from trained import entry_of, result_of
 
 from clpapers.archive.imported import RUN
-from clpapers.runs import form, loop
-from clpapers.runs.form import results
+from clpapers.runs import loop, result_schema
+from clpapers.runs.result_schema import results
 
 ROOT = Path(__file__).parents[2]
 NEITHER_COUNTED = {"seed", "memory", "oracle"}  # metrics read nothing of these
@@ -39,8 +39,8 @@ def test_so_is_all_that_is_published(crate):
 
 
 def test_each_section_that_training_writes_is_looked_at_or_counted_nowhere():
-    assert {*form.ALWAYS, *NEITHER_COUNTED} == RESULT
-    assert form.SECTIONS.keys() | NEITHER_COUNTED == entry_of().keys()
+    assert {*result_schema.ALWAYS, *NEITHER_COUNTED} == RESULT
+    assert result_schema.SECTIONS.keys() | NEITHER_COUNTED == entry_of().keys()
 
 
 GONE = object()

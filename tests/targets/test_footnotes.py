@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from clpapers.catalogue.names import named
-from clpapers.targets.notes import levels
+from clpapers.targets.footnotes import levels
 from clpapers.targets.unrun import Unrun
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from clpapers.catalogue import methods
-from clpapers.runs import captured, loop
+from clpapers.runs import cuda_graphs, loop
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.scenario import Scenario
@@ -159,7 +159,9 @@ class Rehearsal(loop.Course):
         method, ends = methods.method_of(self.cell["learner"]), self.setting.ends
         chunk = self.scenarios[0].stream.chunk[ends - 1]
         all_first = "file" in self.cell["learner"]
-        self.rehearsed = Rehearsed(super().learner(), chunk, self.seconds, method.answers_stay, all_first=all_first)
+        self.rehearsed = Rehearsed(
+            super().learner(), chunk, self.seconds, method.past_tasks_frozen, all_first=all_first
+        )
         return self.rehearsed  # type: ignore[return-value]  # which stands in for one
 
     def tested(self, images: Images) -> Images:
@@ -311,7 +313,7 @@ class Rehearsed:
     def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         self.t = t
         if not (self.whole or self.steps.takes(t)):
-            self.learner.skip(t)
+            self.learner.mark_taken(t)
             return Observed()
         self.steps.spent.setdefault(int(self.steps.segment[t]), [])
         seconds, _ = _timed(self._learn, t)
@@ -320,7 +322,7 @@ class Rehearsed:
         return Observed()
 
     def _learn(self, t: int) -> None:
-        captured.observe(self.learner, t)
+        cuda_graphs.observe(self.learner, t)
 
     def prepare(self) -> None:
         self.at.append(self.t)

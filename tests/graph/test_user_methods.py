@@ -11,7 +11,7 @@ from clpapers.cli import main
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.graph import jobs, own
+from clpapers.graph import jobs, user_methods
 
 FILE = '''\
 """A method."""
@@ -48,27 +48,27 @@ def file(tmp_path):
 
 def refused(file):
     with pytest.raises(ConfigError) as refusal:
-        own.check(file)
+        user_methods.check(file)
     told = str(refusal.value)
     assert "\n" not in told
     return told.removeprefix(str(file))
 
 
 def test_its_digest_is_that_of_what_it_means(file):
-    digest = own.check(file)
+    digest = user_methods.check(file)
     file.write_text(
         FILE.replace('"""A method."""', '"""Another text."""').replace("import torch\n", "import torch  # so\n")
     )
-    assert own.check(file) == digest
+    assert user_methods.check(file) == digest
     file.write_text(FILE.replace('"default": 1.0', '"default": 2.0'))
-    assert own.check(file) != digest
+    assert user_methods.check(file) != digest
 
 
 def test_a_byte_order_mark_means_nothing(file):
     """Editors put it before a text."""
-    digest = own.check(file)
+    digest = user_methods.check(file)
     file.write_text("\ufeff" + FILE, encoding="utf-8")
-    assert own.check(file) == digest
+    assert user_methods.check(file) == digest
     copy = file.with_name(f"mine-{digest}.py")
     copy.write_bytes(file.read_bytes())
     assert copied(copy).options["strength"]["default"] == 1.0
@@ -76,7 +76,8 @@ def test_a_byte_order_mark_means_nothing(file):
 
 def test_checking_it_neither_runs_it_nor_imports_torch(file):
     file.write_text(FILE + "\nraise SystemExit('it was run')\n")
-    code = f"import sys; from pathlib import Path; from clpapers.graph import own; own.check(Path({str(file)!r})); "
+    code = "import sys; from pathlib import Path; from clpapers.graph import user_methods; "
+    code += f"user_methods.check(Path({str(file)!r})); "
     done = subprocess.run(
         [sys.executable, "-c", code + "print('torch' in sys.modules)"], capture_output=True, text=True
     )
@@ -124,7 +125,7 @@ def test_whatever_it_descends_from_a_learner_by(file, base):
     if base == "Mid":
         assert "it has none" in refused(file)
     else:
-        own.check(file)
+        user_methods.check(file)
 
 
 @pytest.mark.parametrize("name", ["er.py", "My.py", "mine.txt", "chance.py", "2nd.py", "a-b.py"])
@@ -159,9 +160,9 @@ class Mine(Method):
 @pytest.mark.parametrize("base", ["Method", "clpapers.Method"])
 def test_a_class_of_one_seed_needs_no_declaration(file, base):
     file.write_text(AUTHORS.replace("(Method)", f"({base})"))
-    own.check(file)
+    user_methods.check(file)
     file.write_text(AUTHORS.replace("DECLARATION", "OTHER").replace("(Method)", f"({base})"))
-    own.check(file)
+    user_methods.check(file)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_a_mistake_in_a_class_of_one_seed_is_told_with_its_line(file, old, new, 
 
 
 def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path, file):
-    copy = tmp_path / f"mine-{own.check(file)}.py"
+    copy = tmp_path / f"mine-{user_methods.check(file)}.py"
     copy.write_text(FILE)
     method = copied(copy)
     assert (method.name, method.file, method.examples()) == ("mine", str(copy), [{"strength": 1.0}])
@@ -193,7 +194,7 @@ def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path
 def test_a_new_file_is_a_method_and_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["new", "method", "fresh"]) == 0
-    own.check(Path("fresh.py"))
+    user_methods.check(Path("fresh.py"))
     Path("fresh.py").write_text("mine")
     assert main(["new", "method", "fresh"]) == 2
     assert Path("fresh.py").read_text() == "mine"

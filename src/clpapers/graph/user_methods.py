@@ -17,7 +17,7 @@ from pathlib import Path
 from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.catalogue.methods import DeclarationError, Method
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
@@ -61,15 +61,15 @@ def take_in(scale: str, files: Iterable[str]) -> tuple[str, ...]:
 
 def try_of_papers(papers: Collection[str]) -> None:
     """Try the methods that papers from outside bring along, each once; `ConfigError` for the first that fails."""
-    for name, copy in outside.files("methods").items():
-        file = outside.original(copy)
+    for name, copy in user_files.files("methods").items():
+        file = user_files.original(copy)
         if name.partition(".")[0] in papers and file and file.is_file():
             _TRIED.get(name, functools.partial(_run, "try", "--contracts", str(file)))
 
 
 def paper_of(file: Path) -> str | None:
     """The paper from outside whose own method a file is, if it is one's."""
-    of = (name for name, copy in outside.files("methods").items() if outside.original(copy) == file.absolute())
+    of = (name for name, copy in user_files.files("methods").items() if user_files.original(copy) == file.absolute())
     return next((name.partition(".")[0] for name in of), None)
 
 

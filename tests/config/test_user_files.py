@@ -7,11 +7,11 @@ import pytest
 import yaml
 from tiny_paper import PAPER, SETTINGS, TEXT, settings
 
-from clpapers.config import outside
+from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, short_repr
-from clpapers.config.settings import all_papers, check_settings, own_papers
+from clpapers.config.settings import all_papers, check_settings, project_papers
 from clpapers.config.targets import paper_file
 from clpapers.datasets.sources import FORMATS
 
@@ -59,7 +59,7 @@ def copies():
 def test_a_paper_and_a_data_set_are_known_by_their_names(away):
     assert taken(away)["papers"] == ["tiny", "mine"]
     assert copies() == {"papers/mine.yaml", "datasets/shapes.yaml"}
-    assert (own_papers(), all_papers()) == (["tiny"], ["tiny", "mine"])
+    assert (project_papers(), all_papers()) == (["tiny"], ["tiny", "mine"])
     plan = Plan("tiny", all_papers())
     cells = {cell.spec["dataset"] for _, cell in plan.targets["mine/table1"].cells}
     assert cells == {"shapes", "cifar10"}
@@ -225,12 +225,12 @@ def test_where_its_images_are_is_no_fact_of_a_data_set(away):
     taken(away)
     spec = Facts("tiny").datasets["shapes"]
     assert str(away) not in json.dumps(spec)
-    assert outside.data_folder(spec, "data") == away
-    assert outside.data_folder(Facts("tiny").datasets["mnist"], "data") == Path("data")
-    outside.WHENCE.unlink()  # as in a crate
-    assert outside.data_folder(spec, "data") == Path("data")
-    outside.WHENCE.write_text("[1")
-    assert outside.data_folder(spec, "data") == Path("data")
+    assert user_files.data_folder(spec, "data") == away
+    assert user_files.data_folder(Facts("tiny").datasets["mnist"], "data") == Path("data")
+    user_files.WHENCE.unlink()  # as in a crate
+    assert user_files.data_folder(spec, "data") == Path("data")
+    user_files.WHENCE.write_text("[1")
+    assert user_files.data_folder(spec, "data") == Path("data")
 
 
 def test_what_rests_on_a_file_from_outside(away):
@@ -238,7 +238,7 @@ def test_what_rests_on_a_file_from_outside(away):
     datasets = Plan("tiny", all_papers()).datasets
 
     def rested(path):
-        return [item["path"] for item in outside.rested_on(Path(path), datasets)]
+        return [item["path"] for item in user_files.rested_on(Path(path), datasets)]
 
     paper, data = "config/outside/papers/mine.yaml", "config/outside/datasets/shapes.yaml"
     assert rested("results/tiny/targets/mine/table1.csv") == [paper]
@@ -343,10 +343,10 @@ def test_reports_can_tell_it_from_the_papers_of_the_project(away):
 
 def test_what_only_describes_a_build_reads_the_originals_and_copies_no_paper(with_own, monkeypatch):
     """A paper that is no longer right then stands in nobody's way."""
-    monkeypatch.setattr(outside, "_tried", {})
+    monkeypatch.setattr(user_files, "_tried", {})
     given = {"papers": ["tiny", f"{with_own}/mine.yaml"], "datasets": [f"{with_own}/shapes.yaml"]}
     assert check_settings(yaml.safe_load(TEXT[SETTINGS]) | given, keep=False)["papers"] == ["tiny", "mine"]
     assert "mine/table1" in Plan("tiny", ["mine"]).targets
     assert {name.partition("/")[0] for name in copies()} == {"methods"}
-    outside._tried.clear()  # as in the next process
+    user_files._tried.clear()  # as in the next process
     assert all_papers() == ["tiny"]

@@ -12,14 +12,14 @@ from collections import Counter
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.cli.task import plan_of
-from clpapers.config import outside
+from clpapers.cli.job_context import plan_of
+from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
 from clpapers.config.paths import MOST, dataset_path, seeds_of
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
-from clpapers.config.settings import all_papers, check_settings, own_papers
+from clpapers.config.settings import all_papers, check_settings, project_papers
 from clpapers.config.targets import read_paper
 from clpapers.graph import jobs
 from clpapers.provenance import Refusal
@@ -113,7 +113,7 @@ def stream(options: argparse.Namespace) -> None:
                 built = build(
                     name,
                     permitted(facts.settings, spec),
-                    data_folder=outside.data_folder(spec, data_folder),
+                    data_folder=user_files.data_folder(spec, data_folder),
                     downloads=home.folder_for_downloads(before, settings["downloads"]),
                     out=file,
                     **substitutes(facts.settings, name),
@@ -186,7 +186,7 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers.budget import priority
     from clpapers.budget.costs import duration
     from clpapers.builds import preparation
-    from clpapers.graph import own
+    from clpapers.graph import user_methods
 
     targets = [name for name in options.names if "/" in name and not name.endswith(".yaml")]
     options.papers = [name for name in options.names if name not in targets]
@@ -196,7 +196,7 @@ def upcoming(options: argparse.Namespace) -> None:
         options.hours = ALL_HOURS
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
-    plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
+    plan = Plan(scale, all_papers(), cuda=cuda, methods=user_methods.take_in(scale, settings.get("methods", ())))
     files = [str(path) for target in (plan.named_targets(targets) if targets else ()) for path in target.outputs]
     _, budget, data = preparation.prepare(plan, settings, ["-n", *files, *(["all"] if options.papers else [])])
     print(
@@ -234,13 +234,13 @@ def targets(options: argparse.Namespace) -> None:
 def rehearse(options: argparse.Namespace) -> None:
     """Measure the costs of the kinds of cells of targets; with methods from outside, only of these."""
     from clpapers.budget import priority, rehearsals
-    from clpapers.graph import own
+    from clpapers.graph import user_methods
 
     if not 0 < options.seconds < 1e6:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
     if options.methods or options.names:
-        plan = Plan(plan.scale, all_papers(), methods=own.take_in(plan.scale, options.methods or ()))
+        plan = Plan(plan.scale, all_papers(), methods=user_methods.take_in(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     chosen = plan.named_targets(names) if names or not hashes else []
@@ -281,15 +281,15 @@ def export(options: argparse.Namespace) -> int:
 def try_out(options: argparse.Namespace) -> None:
     """Try a method's file: print its tables, a line for each contract that it keeps, and its cost."""
     from clpapers.budget.rehearsals import price
-    from clpapers.graph import own
-    from clpapers.runs import trial
+    from clpapers.graph import user_methods
+    from clpapers.runs import contract_check
 
     file, scale = options.file, _settings(options)["scale"]
-    own.check(file)
-    paper = own.paper_of(file)
+    user_methods.check(file)
+    paper = user_methods.paper_of(file)
     plan = None if paper else Plan(scale, all_papers(), methods=[str(file)])
-    print(f"{file}: {own.placement(plan, file.stem) if plan else f'a method of {paper}'}", flush=True)
-    for contract in trial.contracts(file):
+    print(f"{file}: {user_methods.placement(plan, file.stem) if plan else f'a method of {paper}'}", flush=True)
+    for contract in contract_check.contracts(file):
         print(contract, flush=True)
     for cost in price(plan, file.stem) if plan and not options.contracts else ():
         print(f"{file}: {cost}", flush=True)
@@ -350,22 +350,22 @@ def pack(options: argparse.Namespace) -> None:
 def publish(options: argparse.Namespace) -> None:
     """Publish the finished runs of papers."""
     from clpapers.audit.audit import fitting
-    from clpapers.graph import own
+    from clpapers.graph import user_methods
     from clpapers.report.publish import publish
 
-    plan = fitting(options.scale, own.take_in(options.scale, options.methods))
+    plan = fitting(options.scale, user_methods.take_in(options.scale, options.methods))
     for name in options.names:
-        one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
-    papers = options.names or own_papers()
+        one_of("publish: PAPER", name, project_papers())  # one from outside is packed by `export`
+    papers = options.names or project_papers()
     print("\n".join(publish(plan, papers, replace=options.replace, without=options.without)))
 
 
 def reproduction(options: argparse.Namespace) -> None:
     """Write the pages on the results of the published runs."""
-    from clpapers.cli import main, task
+    from clpapers.cli import job_context, main
     from clpapers.report.reproduction import write
 
-    task.CACHE = {}  # no file of the configuration changes meanwhile
+    job_context.CACHE = {}  # no file of the configuration changes meanwhile
     try:
         print("\n".join(map(str, write(main, options.site))))
     except ValueError as error:
@@ -417,10 +417,10 @@ def _verify_steps(options: argparse.Namespace) -> int:
 def new(options: argparse.Namespace) -> None:
     """Write a file to start from."""
     from clpapers.cli.new import write
-    from clpapers.graph import own
+    from clpapers.graph import user_methods
 
     if options.kind == "method":
-        own.label_of(Path(f"{options.name}.py"))
+        user_methods.label_of(Path(f"{options.name}.py"))
     written = write(options.kind, options.name, options.folder)
     print(f"{', '.join(map(str, written))}: to build with it, --config '{options.kind}s=[{written[0].absolute()}]'")
 

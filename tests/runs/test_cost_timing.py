@@ -9,9 +9,9 @@ import tiny
 import torch
 
 from clpapers.budget import costs
-from clpapers.runs import learners, rehearsal
+from clpapers.runs import cost_timing, learners
+from clpapers.runs.cost_timing import FEW, Costs, Steps, rehearse
 from clpapers.runs.learner import Learner, Observed
-from clpapers.runs.rehearsal import FEW, Costs, Steps, rehearse
 from clpapers.streams import orders
 
 
@@ -28,7 +28,7 @@ class Time:
 @pytest.fixture
 def clock(monkeypatch):
     moved = Time()
-    monkeypatch.setattr(rehearsal, "time", moved)
+    monkeypatch.setattr(cost_timing, "time", moved)
     return moved
 
 
@@ -100,7 +100,7 @@ def test_tests_that_grow_with_the_tasks_are_found_task_by_task(monkeypatch, cloc
             clock.now += (snapshots[0] + len(snapshots)) * x.shape[1]
             return x.new_zeros(len(snapshots), *x.shape[:2], self.classes)
 
-    Growing.answers_stay = True
+    Growing.past_tasks_frozen = True
     order = tiny.DOMAINS | {"tasks": 9}
     spec = tiny.cell("prog_nn", {}, "mlp", oracle=tiny.CHUNKS, order=order)
     spec["evaluation"] |= {"shots": 3, "points": 1, "probes": 1}

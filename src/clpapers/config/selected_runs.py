@@ -18,7 +18,7 @@ VARIABLE = "CLPAPERS_CHOICE"  # of the environment: tells a build's jobs the fil
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class SelectedRuns:
     """The runs that a build uses, and the methods from outside that are among its learners.
 
     runs: a cell's hash → result file → the seeds to read from it.
@@ -71,7 +71,7 @@ FORM = (  # of a choice that was read: of its seeds, its files, its hours, its r
 )
 
 
-def read(path: Path) -> Choice:
+def read(path: Path) -> SelectedRuns:
     """Read a choice from its file, whose name is the digest of its content; raises `ConfigError` for any other file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -80,7 +80,9 @@ def read(path: Path) -> Choice:
         content = json.loads(text)
         runs = {cell: {place(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
         methods = tuple(map(str, content.get("methods", ())))
-        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {})))
+        made = SelectedRuns(
+            runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {}))
+        )
         if not all(each(made) for each in FORM):
             raise ValueError
         return made
