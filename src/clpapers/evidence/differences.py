@@ -46,7 +46,7 @@ def scatter(compared: pd.DataFrame) -> Figure:
     """
     percent = [name for name, metric in catalogue.metrics().items() if metric.unit == "%"]
     compared = each_once(compared[(compared["kind"] == TRAINED) & compared["metric"].isin(percent)])
-    with square((0, 100), xlabel="reported, %", ylabel="reproduced, %") as (figure, axes):
+    with square((0, 100), xlabel="printed, %", ylabel="ours, %") as (figure, axes):
         for grade, (colour, marker) in LOOKS.items():
             each = compared[compared["verdict"] == grade]
             axes.scatter(

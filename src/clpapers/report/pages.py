@@ -21,20 +21,21 @@ from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.table import Table, signed
 
 GRADES = (
-    "**same**: under 2 points apart, by a test at 5 %. **near**: under 5 points, by the same test. **differs**: the "
-    "95 % interval of the difference excludes 0. **open**: too few runs to decide. [Other units](verdicts.md) have "
-    "other margins."
+    "A number has the first grade that fits. **same**: under 2 points apart, by a test at 5 %. **differs**: the 95 % "
+    "interval of the difference excludes 0. **near**: under 5 points, by that test. **open**: too few runs to decide. "
+    "The test takes the 90 % interval; brackets show the 95 % one. [Other units](verdicts.md) have other margins."
 )
 HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
 DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
 PICTURE = "figures/published.svg"
-LEDE = "We ran five papers on the evaluation of continual learning again, from raw images to tables."
+LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
 STANDING = (
-    "A conclusion **holds** if all claims that test it are supported. It **holds where tested** if some are, and no "
-    "run decides the others yet. It **holds in part** if one is supported and another contradicted. It **does not "
-    "hold** if one is contradicted and none supported. It is **open** if no run decides it."
+    "A conclusion **holds** if all claims that test it are supported. It **holds where tested** if some are, and "
+    "the others are not decided yet. It **holds in part** if one is supported and another contradicted. It **does not "
+    "hold** if one is contradicted and none supported. It is **open** if no run decides it. A conclusion can hold "
+    "although numbers differ, as when all methods differ alike."
 )
 
 
@@ -59,9 +60,8 @@ def status(papers: list[Paper]) -> str:
     differing = grades[verdict_names.DIFFERS]
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
-        f"The papers print {total:,} numbers. {numbers.compared():,} of them are compared with our runs; "
-        f"{sum(grades.values()):,} are distinct numbers that a training decides: {', '.join(parts[:-1])}, and "
-        f"{parts[-1]}."
+        f"The papers print {total:,} numbers, and we have runs for {numbers.compared():,}. We grade each number that a "
+        f"training decides once, {sum(grades.values()):,} in all: {', '.join(parts[:-1])}, and {parts[-1]}."
     )
     return text + (f" {explained}." if differing else "")
 
@@ -94,16 +94,22 @@ def _explained(papers: Iterable[Paper]) -> str:
 
 def home(papers: list[Paper], picture: bool) -> str:
     """The first page: the counts, the picture, a card a paper, the three doors."""
-    lines = ["# Do the papers' results hold?", "", LEDE, "", status(papers), "", GRADES, ""]
-    if picture:
-        lines += [f"![Numbers in percent, ours against the printed ones, by grade]({PICTURE})", ""]
-    lines += ["## Three questions", ""]
+    lines = ["# Do the papers' results hold?", "", LEDE, ""]
     lines += [
         f"- **Does a number hold?** One page says [which conclusions hold]({CONCLUSIONS}). "
         "Each paper's page has its numbers.",
         "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of each table that "
         "compares methods.",
         "- **Can I have the streams alone?** [Yes](streams.md), as files for your own training code.",
+        "",
+        status(papers),
+        "",
+    ]
+    if picture:
+        lines += [f"![Ours against the printed numbers, by grade]({PICTURE})", ""]
+        lines += ["The picture has those numbers that are percentages.", ""]
+    lines += [
+        GRADES,
         "",
         "## Five papers" if len(papers) == 5 else "## Papers",
         "",
@@ -114,9 +120,17 @@ def home(papers: list[Paper], picture: bool) -> str:
         "",
     ]
     for paper in papers:
-        lines += ['<div class="paper">', "", f"**[{paper.name}]({page_of(paper.name)})**: {paper.title}.", ""]
+        lines += ['<div class="paper">', "", f"**[{paper.title}]({page_of(paper.name)})**, {cited(paper)}.", ""]
         lines += [*_standing(paper), "", "</div>", ""]
     return "\n".join([*lines, "</div>"]) + "\n"
+
+
+def cited(paper: Paper) -> str:
+    """A paper as a text cites it, with its name here: `Chaudhry et al. 2019, here "agem"`."""
+    authors = paper.about.get("authors", "").split(", ")
+    last = [author.split()[-1] for author in authors if author]
+    short = f"{last[0]} et al." if len(last) > 2 else " & ".join(last) if "year" in paper.about else authors[0]
+    return f"{' '.join(filter(None, [short, str(paper.about.get('year', ''))]))}, here `{paper.name}`"
 
 
 def _standing(paper: Paper) -> Iterator[str]:
@@ -353,7 +367,7 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         )
     columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
     summary = f"{len(numbers)} numbers: printed, ours, difference" if len(numbers) > 1 else "One number: difference"
-    yield from (f"<details open><summary>{summary}</summary>", "")
+    yield from (f"<details><summary>{summary}</summary>", "")
     yield from markdown_table([*columns, "ours", "runs", "difference", "grade"], rows)
     if section.pooled:
         yield from ("", "Pooled over these numbers, each comparison once:", "")
@@ -374,7 +388,7 @@ def _pairs(section: Section) -> Iterator[str]:
         names = [markdown(pair["first"]), markdown(pair["second"]), named(spec, pair["metric"])]
         rows.append([*place, *names, _unbroken(difference), str(int(pair["n"])), p])
     heads = [*([named(spec, row_and_column(spec)[1])] if len(rows[0]) == 7 else []), "first", "less second", "metric"]
-    yield from (f"<details open><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
+    yield from (f"<details><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
     yield from markdown_table([*heads, "difference", "streams", "p, Holm"], rows)
     yield from ("", "</details>")
 

@@ -185,7 +185,7 @@ class _Reproduction:
         for paper in self.papers:
             grades = paper.covered.numbers.grades(TRAINED)
             compared = paper.covered.numbers.compared()
-            name = f"[`{paper.name}`](docs/{pages.page_of(paper.name)}): {paper.title}"
+            name = f"[{paper.title}](docs/{pages.page_of(paper.name)}), {pages.cited(paper)}"
             rows.append([name, str(paper.covered.printed), str(compared), *map(str, grades.values())])
         table = markdown_table(["paper", "prints", "compared", *GRADES], rows)
         return "\n".join([pages.status(self.papers), "", *table, "", pages.GRADES.replace("(v", "(docs/v")]) + "\n"

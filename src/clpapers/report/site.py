@@ -38,7 +38,7 @@ GUIDES = ("tour", "notebook", "own_method", "own_paper", "own_data", "streams", 
 PROJECT = ("decisions", "contributing", "changelog")
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
 API = {  # by page, its title and the modules whose docstrings it has
-    "api": ("Interfaces", ("results", "streams.dataset", "runs.method", "runs.learner")),
+    "api": ("API", ("results", "streams.dataset", "runs.method", "runs.learner")),
     "metrics": ("Metrics", tuple(f"metrics.{module.name}" for module in pkgutil.iter_modules(metrics.__path__))),
 }
 

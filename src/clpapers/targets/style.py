@@ -114,7 +114,8 @@ def legend_above(figure: Figure, handles: list, labels: list, **options: Any) ->
 def fit(figure: Figure) -> None:
     """Break titles and labels that are longer than their place into lines: no name is cut, none covers another.
 
-    A panel's place is its equal share of the figure, which grows by the lines. Formulas stay on one line.
+    A panel's place is its equal share of the figure, and at least the panel. The figure grows by the lines. Formulas stay
+    on one line, and so do labels of y that lie beside their panel.
     """
     for _ in range(2):  # labels of y that take more room move the panels
         figure.draw_without_rendering()
@@ -124,10 +125,12 @@ def fit(figure: Figure) -> None:
                 continue
             rows, columns, first, _ = spec.get_geometry()
             box = axes.get_window_extent()
-            across = _room(box.x0 + box.width / 2, page.width / columns, first % columns)
+            across = max(box.width, _room(box.x0 + box.width / 2, page.width / columns, first % columns))
             longer = [_break(text, across) for text in (axes.title, axes.xaxis.label)]
             added = max(added, rows * sum(longer))
-            _break(axes.yaxis.label, _room(box.y0 + box.height / 2, page.height / rows, rows - 1 - first // columns))
+            if axes.yaxis.label.get_rotation():
+                along = _room(box.y0 + box.height / 2, page.height / rows, rows - 1 - first // columns)
+                _break(axes.yaxis.label, max(box.height, along))
         for text in figure.texts:
             _break(text, page.height if text.get_rotation() else page.width)
         figure.set_figheight(figure.get_figheight() + LINE * added)

@@ -5,7 +5,7 @@ import re
 from sphinx.application import Sphinx
 
 project = "clpapers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "index"
 html_theme = "pydata_sphinx_theme"
 html_title = "clpapers"
@@ -14,6 +14,7 @@ html_css_files = ["site.css", "grades.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
+html_sidebars = {page: [] for page in ("index", "holds", "gallery")}  # they stand in no section
 html_show_search_summary = False  # they are fetched, which a folder without a server does not allow
 html_context = {"default_mode": "auto"}
 html_theme_options = {
@@ -33,14 +34,19 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 default_role = "code"
 smartquotes = False
+UNDERLINE = re.compile(r"-{4,}")
 ENTRY = re.compile(r"(?P<names>[`*\w.…]+(?:(?:, | → | and )[`*\w.…]+)*): (?P<text>\S.*)")
 
 
 def listed(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Make a list of a docstring's lines `name: text`, whose further lines are indented."""
+    """Make a list of a docstring's lines `name: text`, whose further lines are indented, and of its heading bold text."""
     made: list[str] = []
     inside = False
-    for line in lines:
+    for line, below in zip(lines, [*lines[1:], ""]):
+        if UNDERLINE.fullmatch(line):
+            continue
+        if UNDERLINE.fullmatch(below):
+            line = f"**{line}**"
         entry = ENTRY.fullmatch(line)
         if entry:
             made += [*([] if inside else [""]), f"- **{entry['names'].replace('`', '')}**: {entry['text']}"]
@@ -53,6 +59,12 @@ def listed(app: Sphinx, what: str, name: str, thing: object, options: object, li
     lines[:] = made
 
 
+def unsaid(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Leave out the fields of named tuples, which the tuple's own docstring explains."""
+    return True if (getattr(thing, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", listed)
+    app.connect("autodoc-skip-member", unsaid)
