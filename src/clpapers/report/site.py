@@ -169,16 +169,17 @@ def _of_papers(papers: list[Paper], source: Path) -> dict[str, str]:
 
 def _sections(texts: Mapping[str, str], papers: list[Paper]) -> dict[str, str]:
     """The pages that list others, and the first page with the tree of all."""
-    own = [pages.page_of(paper.name).removesuffix(".md") for paper in papers]
-    runs = [pages.runs_page_of(paper.name).removesuffix(".md") for paper in papers]
-    found = [f"findings/{paper.name}" for paper in papers if f"findings/{paper.name}.md" in texts]
     names = {path.removesuffix(".md") for path in texts}
+    own = []
+    for paper in papers:
+        of_paper = pages.page_of(paper.name), f"findings/{paper.name}", pages.runs_page_of(paper.name)
+        own += [page for page in (path.removesuffix(".md") for path in of_paper) if page in names]
     decisions = sorted(name for name in names if name.startswith("decisions/"))
     guides, project = ([name for name in some if name in names] for some in (GUIDES, PROJECT))
-    listed = {*own, *runs, *found, *decisions, *guides, *project, "index", "holds", "gallery"}
+    listed = {*own, *decisions, *guides, *project, "index", "holds", "gallery"}
     rest = sorted(name for name in names - listed if not name.startswith("findings/"))
     sections = {
-        "papers": ("Papers", [*own, *found, *runs]),
+        "papers": ("Papers", own),
         "guides": ("Guides", guides),
         "reference": ("Reference", [*API, *rest]),
         "project": ("Project", [*project, *decisions]),

@@ -114,8 +114,8 @@ def legend_above(figure: Figure, handles: list, labels: list, **options: Any) ->
 def fit(figure: Figure) -> None:
     """Break titles and labels that are longer than their place into lines: no name is cut, none covers another.
 
-    A panel's place is its equal share of the figure, and at least the panel. The figure grows by the lines. Formulas stay
-    on one line, and so do labels of y that lie beside their panel.
+    A panel's place is its equal share of the figure, and at least the panel. The figure grows by the lines. Formulas
+    stay on one line, and so do labels of y that lie beside their panel.
     """
     for _ in range(2):  # labels of y that take more room move the panels
         figure.draw_without_rendering()

@@ -39,7 +39,7 @@ ENTRY = re.compile(r"(?P<names>[`*\w.…]+(?:(?:, | → | and )[`*\w.…]+)*): (
 
 
 def listed(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Make a list of a docstring's lines `name: text`, whose further lines are indented, and of its heading bold text."""
+    """Make a list of a docstring's lines `name: text`, whose further lines are indented; embolden its heading."""
     made: list[str] = []
     inside = False
     for line, below in zip(lines, [*lines[1:], ""]):
