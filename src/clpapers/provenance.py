@@ -118,15 +118,15 @@ _PARSED = Cache("code")
 
 
 @functools.cache
-def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[str]]:
-    """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
+def _parsed(path: Path, function: str) -> tuple[str, frozenset[str]]:
+    """A module's digest (without docstrings and comments), and the names of this package that it imports.
 
     function: only this function and the definitions that it uses count; empty for the whole module.
     """
     text = path.read_text(encoding="utf-8-sig")
     question = json.dumps([_own_digest(), function, text])
-    digest, names, texts = _PARSED.get(question, lambda: _parse(text, function))
-    return digest, frozenset(names), frozenset(texts)
+    digest, names = _PARSED.get(question, lambda: _parse(text, function))
+    return digest, frozenset(names)
 
 
 @functools.cache
@@ -140,16 +140,14 @@ def _parse(text: str, function: str) -> list:
     tree.body = [each for each in tree.body if not _for_annotations(each)]
     if function:
         tree.body = _dependencies(tree.body, function)
-    names, texts = set(), set()
+    names = set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            texts.add(node.value)
     digest = hashlib.sha256(_dumped(without_docstrings(tree)).encode()).hexdigest()
-    return [digest, sorted(name for name in names if name.split(".")[0] == PACKAGE.name), sorted(texts)]
+    return [digest, sorted(name for name in names if name.split(".")[0] == PACKAGE.name)]
 
 
 def _dumped(node: object) -> str:
@@ -247,13 +245,6 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
             seen.add((path, function))
             queue.extend(_parsed(path, function)[1])
     return seen
-
-
-@functools.cache
-def string_constants(module: str, *, alone: bool = False) -> frozenset[str]:
-    """The string constants of a module and of all its imports, or of it `alone`; among them the keys that it reads."""
-    files = [(module_file(module), "")] if alone else imported(module)
-    return frozenset().union(*(_parsed(*file)[2] for file in files))
 
 
 def git_state() -> dict:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clpapers.budget import costs, priority
-from clpapers.budget.priority import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
+from clpapers.budget.priority import CLAIM, NUMBER, SHOWN, Need, Question, Request, cut, rank
 from clpapers.builds import preparation
 from clpapers.config import gans, selected_runs
 from clpapers.config.plan import Plan
@@ -36,8 +36,8 @@ def states(draw):
         asked.append(
             Question(draw(st.sampled_from(["p", "q"])), str(i), kind, draw(st.sampled_from([0.02, 1.0])), needs)
         )
-    have = {cell: draw(st.sets(st.integers(0, 3))) for cell in CELLS}
-    seconds = {cell: draw(st.one_of(st.none(), st.floats(0.1, 4000))) for cell in CELLS}
+    have = draw(st.sets(st.tuples(st.sampled_from(CELLS), st.integers(0, 3))))
+    seconds = draw(st.dictionaries(st.sampled_from(CELLS), st.floats(0.1, 4000)))
     return asked, have, seconds
 
 
@@ -46,17 +46,14 @@ def answered(asked, have):
 
 
 def after(have, steps):
-    found = {cell: set(seeds) for cell, seeds in have.items()}
-    for cell, seed in (run for step in steps for run in step.runs):
-        found[cell].add(seed)
-    return found
+    return have | {run for step in steps for run in step.runs}
 
 
 @given(states(), st.floats(0, 3), st.floats(0, 3))
 @settings(max_examples=100)
 def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(state, hours, more):
     asked, have, seconds = state
-    less, larger = (within(sequence(asked, have, seconds), each) for each in (hours, hours + more))
+    less, larger = (cut(rank(asked, have, seconds), each) for each in (hours, hours + more))
     assert larger[: len(less)] == less
     assert answered(asked, after(have, less)) <= answered(asked, after(have, larger))
 
@@ -65,13 +62,13 @@ def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(stat
 @settings(max_examples=100)
 def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_there(state, hours):
     asked, have, seconds = state
-    steps = within(sequence(asked, have, seconds), hours)
-    assert steps == within(sequence(list(asked), dict(have), dict(seconds)), hours)
+    steps = cut(rank(asked, have, seconds), hours)
+    assert steps == cut(rank(list(asked), set(have), dict(seconds)), hours)
     assert sum(step.seconds for step in steps) <= hours * 3600 + 1e-6
     runs = [run for step in steps for run in step.runs]
     assert len(runs) == len(set(runs))
-    assert not any(seed in have[cell] for cell, seed in runs)
-    assert all(seconds[cell] is not None for cell, _ in runs)
+    assert have.isdisjoint(runs)
+    assert seconds.keys() >= {cell for cell, _ in runs}
     for step in steps:
         assert step.decides
 
@@ -80,10 +77,9 @@ def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_t
 @settings(max_examples=100)
 def test_in_the_end_every_question_that_can_be_answered_is(state):
     asked, have, seconds = state
-    there = after(have, sequence(asked, have, seconds))
+    there = after(have, rank(asked, have, seconds))
     for question in asked:
-        waits = question.missing(have)
-        if all(seconds[cell] is not None for cell, _ in waits):
+        if seconds.keys() >= {cell for cell, _ in question.missing(have)}:
             assert not question.missing(there)
 
 
@@ -95,16 +91,16 @@ def test_the_cheapest_answers_come_first_and_papers_take_turns():
         Question("q", "other paper", NUMBER, 1, need["c"]),
         Question("p", "as cheap", NUMBER, 1, need["d"]),
     ]
-    steps = list(sequence(asked, {}, {"a": 100.0, "b": 1.0, "c": 2.0, "d": 1.0}))
+    steps = list(rank(asked, (), {"a": 100.0, "b": 1.0, "c": 2.0, "d": 1.0}))
     assert [step.decides[0].name for step in steps] == ["cheap", "as cheap", "other paper", "dear"]
     together = [Question("p", name, NUMBER, 1, need["a"]) for name in ("one", "two")]
-    (step,) = sequence(together, {}, {"a": 5.0})
+    (step,) = rank(together, (), {"a": 5.0})
     assert [question.name for question in step.decides] == ["one", "two"]
 
 
 def test_what_runs_share_counts_once():
     asked = [Question("p", cell, NUMBER, 1, (Need(cell, 1, (0,)),)) for cell in "ab"]
-    steps = list(sequence(asked, {}, {"a": 1.0, "b": 1.0}, lambda run: {"features": 50.0}))
+    steps = list(rank(asked, (), {"a": 1.0, "b": 1.0}, lambda run: {"features": 50.0}))
     assert [step.seconds for step in steps] == [51.0, 1.0]
 
 
@@ -172,7 +168,9 @@ def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_sc
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}
-    found = priority.choose(plan, targets_of(plan, plan.titles), claims, 0.5, present={}, absent=absent, table=table)
+    found = priority.choose(
+        plan, Request(targets_of(plan, plan.titles), 0.5), claims, present={}, absent=absent, table=table
+    )
     assert 0.3 < found.hours <= 0.5
     decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
     assert len(decided) > 150
@@ -193,7 +191,9 @@ def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_nei
 
 def test_all_hours_choose_all_that_can_be_had(paper_scale):
     plan, claims, table = paper_scale
-    found = priority.choose(plan, targets_of(plan, ["stf"]), claims, math.inf, present={}, absent={}, table=table)
+    found = priority.choose(
+        plan, Request(targets_of(plan, ["stf"]), math.inf), claims, present={}, absent={}, table=table
+    )
     assert not found.choice.unrun
     cells = priority.relevant(plan, targets_of(plan, ["stf"]))
     assert len(cells) > 20
@@ -207,9 +207,9 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
     """As where a single target is built beside all published results."""
     plan, claims, table = paper_scale
     other = plan.targets["rules/table1"].cells[0][1]
-    there = {other.hash: priority.planned(plan, other, {0, 1})}
+    there = priority.files_to_make(plan, {(other.hash, 0), (other.hash, 1)}, {})
     target = plan.targets["streaming/table1"]
-    found = priority.choose(plan, (), claims, 0.0, present=there, absent={}, named=[target], table=table)
+    found = priority.choose(plan, Request(named=[target]), claims, present=there, absent={}, table=table)
     assert other.hash in found.choice.runs
     assert other.hash not in priority.relevant(plan, [target])
     runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
@@ -220,7 +220,7 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
 def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_scale):
     plan, claims, table = paper_scale
     target = plan.targets["stf/table1"]
-    found = priority.choose(plan, (), claims, 0.0, present={}, absent={"emnist": "ask"}, named=[target], table=table)
+    found = priority.choose(plan, Request(named=[target]), claims, present={}, absent={"emnist": "ask"}, table=table)
     chosen = {
         factors["dataset"] for factors, cell in target.cells if found.choice.seeds(cell.hash) == set(target.seeds)
     }
@@ -236,8 +236,10 @@ def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, 
     plan, claims, table = paper_scale
     target, had = plan.targets[name], plan.targets[name].cells[-1][1]
     given = {"present": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
-    left = plan.using(priority.choose(plan, targets_of(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
-    command = priority.choose(plan, (), claims, 0.0, named=[target], **given)
+    left = plan.using(priority.choose(plan, Request(targets_of(plan, plan.titles)), claims, **given).choice).unrun(
+        target
+    )
+    command = priority.choose(plan, Request(named=[target]), claims, **given)
     assert left.hours == pytest.approx(sum(command.pending.values()) / 3600, abs=1e-4)
     trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1
     assert left.runs - left.lacking == trained
@@ -317,7 +319,7 @@ def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_
     plan, claims, table = paper_scale
     names = ("desiderata/figure9", "streaming/table1_cifar100")
     named = [plan.targets[name] for name in names]
-    found = priority.choose(plan, (), claims, 0.0, present={}, absent={}, named=named, table=table)
+    found = priority.choose(plan, Request(named=named), claims, present={}, absent={}, table=table)
     cells = {cell.hash: cell for target in named for _, cell in target.cells}
     pairs = ((gans.of_cell(plan, cell), seed) for cell in cells.values() for seed in cell_seeds(named, cell))
     generators = {str(shared.file(seed)) for shared, seed in pairs if shared}
@@ -447,7 +449,7 @@ def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
     assert asked == {er.hash: dict(zip(map(Path, files), (range(1), range(1, 2), range(2, 4))))}
     imported = Path("results/paper/imported/er.json")
     there = {er.hash: {imported: [0, 2]}}
-    found = priority.choose(plan, (), claims, 0, present=there, absent={}, named_runs=asked, table=table)
+    found = priority.choose(plan, Request(runs=asked), claims, present=there, absent={}, table=table)
     seconds = table.seconds(plan, er)
     assert found.pending == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
     assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
@@ -528,7 +530,7 @@ def test_a_card_has_hours_of_its_own(monkeypatch):
 
     def chosen(cuda, hours):
         plan.cuda = cuda
-        return priority.choose(plan, targets, {}, hours, present={}, absent={})
+        return priority.choose(plan, Request(targets, hours), {}, present={}, absent={})
 
     core, card = chosen(False, 1e6), chosen(True, 1e6)
     assert (core.processor, card.processor) == ("core", "card")
@@ -547,7 +549,7 @@ def test_hours_for_a_method_train_the_ideal_that_its_numbers_are_divided_by(tmp_
     target = plan.targets["streaming/table1"]
     of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
     offline, seconds = of["offline", "random"], dict.fromkeys(plan.cells, 1.0)
-    steps = sequence(list(priority.questions_of_own(plan, [target])), {offline.hash: [1]}, seconds)
+    steps = rank(list(priority.questions_of_own(plan, [target])), {(offline.hash, 1)}, seconds)
     runs = {run for step in steps for run in step.runs}
     orders = ("random", "split", "instances")
     expected = {(of[label, order].hash, seed) for label in ("mine", "offline") for order in orders for seed in (0, 1)}

@@ -47,7 +47,7 @@ def test_a_run_reads_the_gans_of_its_seeds_and_these_the_data_and_the_stream(pla
     cell = next(cell for cell in plan.cells.values() if gans.of_cell(plan, cell))
     shared = gans.of_cell(plan, cell)
     job = jobs.job_of(plan, next(iter(plan.results(cell))))
-    seeds = job.subject[1]
+    seeds = job.seeds
     assert job.inputs == [cell.dataset, *map(cell.stream, seeds), *map(shared.file, seeds)]
     made = jobs.job_of(plan, record_path(shared.file(seeds[0])))
     assert (made.command, made.stage) == ("gans", "gans")

@@ -116,9 +116,8 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     first = next(priority.questions_of_own(made, targets_of(made, ["tiny"])))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
     runs = preparation.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
-    found = priority.choose(
-        made, (), {}, 0.0, present={}, absent={}, named_runs=runs, table=Table([row(made)], calibration=1.0)
-    )
+    table = Table([row(made)], calibration=1.0)
+    found = priority.choose(made, priority.Request(runs=runs), {}, present={}, absent={}, table=table)
     trained = {key: found.choice.seeds(key) for key in found.choice.runs}
     assert trained == {cell.hash: {2}, **{point.hash: {100} for _, point in search.points}}
     assert {Path(file).parent for file in found.pending} == {cell.folder, *(point.folder for _, point in search.points)}
@@ -144,16 +143,19 @@ def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     made = plan(methods=[taken()])
     table = Table([row(made)], calibration=1.0)
     mine = {cell.hash for cell in cells_of(made).values()}
-    found = priority.choose(made, targets_of(made, ["tiny"]), {}, 24.0, present={}, absent={}, table=table)
+
+    def chosen(hours):
+        request = priority.Request(targets_of(made, ["tiny"]), hours)
+        return priority.choose(made, request, {}, present={}, absent={}, table=table)
+
+    found = chosen(24.0)
     assert found.choice.methods == made.methods
     assert found.choice.runs.keys() == mine
     assert all(found.choice.seeds(cell) == {0, 1, 2, 3} for cell in mine)
     order = [run for step in found.steps for run in step.runs]
     assert all([seed for key, seed in order if key == cell] == [0, 1, 2, 3] for cell in mine)
-    less = priority.choose(made, targets_of(made, ["tiny"]), {}, found.hours / 2, present={}, absent={}, table=table)
-    assert 0 < len(less.steps) < len(found.steps)
-    whole = priority.choose(made, targets_of(made, ["tiny"]), {}, math.inf, present={}, absent={}, table=table)
-    assert whole.choice.runs.keys() == made.cells.keys()
+    assert 0 < len(chosen(found.hours / 2).steps) < len(found.steps)
+    assert chosen(math.inf).choice.runs.keys() == made.cells.keys()
 
 
 def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
@@ -178,9 +180,8 @@ def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
 
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
-    found = priority.Budget(
-        selected_runs.SelectedRuns({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, []
-    )
+    choice = selected_runs.SelectedRuns({"0123456789": {Path("seed0.json"): [0]}})
+    found = priority.Budget(choice, present={("0123456789", 0)})
     (line,) = preparation.announcement(found, SimpleNamespace(absent={}))
     assert line.startswith("1 runs are there; training 0 more")
 

@@ -39,7 +39,7 @@ def test_every_file_behind_a_target_and_its_record_are_of_one_job(plan):
 def test_a_run_reads_its_data_and_the_streams_of_its_seeds(plan, run):
     path, cell = run
     job = jobs.job_of(plan, path)
-    streams = [cell.stream(seed) for seed in job.subject[1]]
+    streams = [cell.stream(seed) for seed in job.seeds]
     assert (job.command, job.stage, job.inputs) == ("train", "runs", [cell.dataset, *streams])
 
 

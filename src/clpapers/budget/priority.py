@@ -2,8 +2,8 @@
 
 A run is worth the printed numbers that it makes comparable and the claims that it decides. Within a budget a build with
 methods from outside trains their runs alone, and those that their numbers are divided by; the first seed of a cell
-counts most. `sequence` puts all missing runs in one order for all budgets, and a budget takes a prefix of it: a larger
-budget trains all runs of a smaller one. No torch is imported.
+counts most. `rank` puts all missing runs in one order for all budgets, and `cut` takes a prefix of it: a larger budget
+trains all runs of a smaller one. No torch is imported.
 """
 
 import dataclasses
@@ -12,13 +12,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from clpapers.budget import card_costs, costs
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.config import gans
 from clpapers.config.model import Cell, Selection, Target
-from clpapers.config.paths import RESULTS, block_name, block_seeds, dataset_path
+from clpapers.config.paths import RESULTS, block_name, block_seeds, dataset_path, neighbours
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.reported import read_csv
@@ -38,6 +37,7 @@ GROWTH = 0.5  # a step takes at most this share of the time of all steps before 
 LEAST_PRICE = 0.0001  # core-hours of a target that lacks runs: a price of 0 says that their data are not at hand
 
 Run = tuple[str, int]  # a cell's hash, a seed
+Files = Mapping[str, Mapping[Path, Collection[int]]]  # by a cell's hash, result files with the seeds to read from each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Need:
     count: int
     seeds: tuple[int, ...]
 
-    def missing(self, finished: Mapping[str, Collection[int]]) -> list[Run]:
-        """The first seeds yet to be trained; `finished`: seeds by cell."""
-        lacking = [seed for seed in self.seeds if seed not in finished.get(self.cell, ())]
+    def missing(self, finished: Collection[Run]) -> list[Run]:
+        """The first seeds yet to be trained."""
+        lacking = [run for seed in self.seeds if (run := (self.cell, seed)) not in finished]
         count = self.count - (len(self.seeds) - len(lacking))
-        return [(self.cell, seed) for seed in lacking[: max(count, 0)]]
+        return lacking[: max(count, 0)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Question:
     worth: float
     needs: tuple[Need, ...]
 
-    def missing(self, finished: Mapping[str, Collection[int]]) -> tuple[Run, ...]:
+    def missing(self, finished: Collection[Run]) -> tuple[Run, ...]:
         """The runs that it waits for, sorted."""
         return tuple(sorted({run for need in self.needs for run in need.missing(finished)}))
 
@@ -226,10 +226,10 @@ class Step:
     decides: tuple[Question, ...]
 
 
-def sequence(
-    questions: list[Question],
-    finished: Mapping[str, Collection[int]],
-    seconds: Mapping[str, float | None],
+def rank(
+    questions: Sequence[Question],
+    finished: Collection[Run],
+    seconds: Mapping[str, float],
     prerequisites: Callable[[Run], Mapping[str, float]] = lambda _: {},
 ) -> Iterator[Step]:
     """All runs that can be trained, in the order in which budgets take them.
@@ -237,63 +237,56 @@ def sequence(
     The next step decides most a second, for the paper with the least time until then. It takes at most half the time of
     all steps before it, unless no cheaper step remains: so little of a budget remains unused.
 
-    - finished: seeds by cell.
-    - seconds: of a seed's training, by cell. None where its data cannot be had: a question that needs it stays open.
+    - seconds: of a seed's training, by cell. A question that needs another cell, whose data cannot be had, stays open.
     - prerequisites: files that a run needs and that are yet to be made (features, GANs), with their seconds. These
       count for the first run that needs them.
     """
-    trained: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in finished.items()}
-    made: set[str] = set()
-    waiting: dict[int, tuple[Run, ...]] = {}
-    users: dict[str, list[int]] = defaultdict(list)  # by cell, the questions that wait for it
-    groups: dict[tuple[Run, ...], dict[str, float]] = {}  # the worth of runs together, by paper
-
-    def count(i: int, sign: int) -> None:
-        papers, question = groups.setdefault(waiting[i], {}), questions[i]
-        papers[question.paper] = papers.get(question.paper, 0.0) + sign * question.worth
-        if papers[question.paper] < 1e-9:
-            del papers[question.paper]
-        if not papers:
-            del groups[waiting[i]]
+    trained, made = set(finished), set[str]()
+    missing = {i: question.missing(trained) for i, question in enumerate(questions)}
+    waiting = {i: runs for i, runs in missing.items() if runs and all(cell in seconds for cell, _ in runs)}
+    groups: dict[tuple[Run, ...], dict[int, None]] = defaultdict(dict)  # the questions that wait for the same runs
+    users: dict[str, list[int]] = defaultdict(list)  # by cell, the questions that need it
+    for i, runs in waiting.items():
+        groups[runs][i] = None
+        for need in questions[i].needs:
+            users[need.cell].append(i)
+    spent, total = {question.paper: 0.0 for question in questions}, 0.0
+    prices: dict[tuple[Run, ...], float] = {}
 
     def price(runs: tuple[Run, ...]) -> float:
-        files = {name: took for run in runs for name, took in prerequisites(run).items() if name not in made}
-        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(files.values())
+        if runs not in prices:
+            files = {name: took for run in runs for name, took in prerequisites(run).items() if name not in made}
+            prices[runs] = sum(seconds[cell] for cell, _ in runs) + sum(files.values())
+        return prices[runs]
 
-    for i, question in enumerate(questions):
-        if (missing := question.missing(trained)) and all(seconds.get(cell) is not None for cell, _ in missing):
-            waiting[i] = missing
-            count(i, 1)
-            for need in question.needs:
-                users[need.cell].append(i)
-    spent, total = {question.paper: 0.0 for question in questions}, 0.0
-    prices = {runs: price(runs) for runs in groups}
     while groups:
-        limit = max(GROWTH * total, min(prices.values()))
-        _, _, runs, paper = min(
-            (spent[paper], -worth / max(prices[runs], 1e-9), runs, paper)
-            for runs, papers in groups.items()
-            if prices[runs] <= limit
-            for paper, worth in papers.items()
+        limit = max(GROWTH * total, min(map(price, groups)))
+        affordable = {runs: group for runs, group in groups.items() if price(runs) <= limit}
+        worth: dict[tuple[str, tuple[Run, ...]], float] = defaultdict(float)
+        for runs, group in affordable.items():
+            for i in group:
+                worth[questions[i].paper, runs] += questions[i].worth
+        *_, runs, paper = min(
+            (spent[paper], -gained / max(price(runs), 1e-9), runs, paper) for (paper, runs), gained in worth.items()
         )
         touched = [i for i in dict.fromkeys(i for cell, _ in runs for i in users[cell]) if i in waiting]
-        yield Step(paper, runs, prices[runs], tuple(questions[i] for i in touched if set(waiting[i]) <= set(runs)))
-        total, spent[paper] = total + prices[runs], spent[paper] + prices[runs]
-        new = {name for run in runs for name in prerequisites(run)} - made
-        made |= new
-        for cell, seed in runs:
-            trained.setdefault(cell, set()).add(seed)
+        yield Step(paper, runs, price(runs), tuple(questions[i] for i in touched if set(waiting[i]) <= set(runs)))
+        total, spent[paper] = total + price(runs), spent[paper] + price(runs)
+        trained.update(runs)
         for i in touched:
-            count(i, -1)
-            if missing := questions[i].missing(trained):
-                waiting[i] = missing
-                count(i, 1)
-            else:
-                del waiting[i]
-        prices = {runs: price(runs) if new or runs not in prices else prices[runs] for runs in groups}
+            before = waiting.pop(i)
+            del groups[before][i]
+            if not groups[before]:
+                del groups[before]
+            if left := questions[i].missing(trained):
+                waiting[i] = left
+                groups[left][i] = None
+        if new := {name for run in runs for name in prerequisites(run)} - made:
+            made |= new
+            prices.clear()
 
 
-def within(steps: Iterable[Step], hours: float) -> list[Step]:
+def cut(steps: Iterable[Step], hours: float) -> list[Step]:
     """The first steps, as many as fit into a budget of core-hours."""
     fitting, remaining = [], hours * 3600
     for step in steps:
@@ -343,32 +336,58 @@ def files_of_seeds(
     return runs
 
 
-def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[int]]:
-    """The files that jobs make of some seeds of a cell: neighbours within one of its blocks share one."""
-    files: dict[Path, list[int]] = {}
-    for block in plan.blocks(cell):
-        in_block = [seed for seed in block if seed in seeds]
-        starts = [seed for seed in in_block if seed - 1 not in in_block]
-        for start in starts:
-            end = next(seed for seed in itertools.count(start) if seed + 1 not in in_block)
-            files[cell.folder / f"{block_name(range(start, end + 1))}.json"] = list(range(start, end + 1))
-    return files
+def files_to_make(plan: Plan, runs: Collection[Run], named: Files) -> dict[str, dict[Path, Collection[int]]]:
+    """The files that jobs make of some runs: named ones, and of all others one a range of neighbours within a block."""
+    made = {key: dict(files) for key, files in named.items()}
+    others = set(runs) - runs_of(named)
+    for key in dict.fromkeys(key for key, _ in sorted(others)):
+        cell = plan.cells[key]
+        for block in plan.blocks(cell):
+            for seeds in neighbours(seed for seed in block if (key, seed) in others):
+                made.setdefault(key, {})[cell.folder / f"{block_name(seeds)}.json"] = list(seeds)
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The runs that a build is asked for.
+
+    - targets: within `hours` (∞: all), the runs that decide most of these are chosen. The hours are a core's, or a
+      card's where the plan's runs go to one.
+    - named: targets requested by name without hours. All their runs whose data can be had are chosen, at any cost.
+    - runs: files of runs requested by name, which are made even where other files hold their seeds.
+    """
+
+    targets: Collection[Target] = ()
+    hours: float = 0.0
+    named: Collection[Target] = ()
+    runs: Files = dataclasses.field(default_factory=dict)
+
+    @property
+    def all_targets(self) -> list[Target]:
+        return [*self.targets, *self.named]
+
+    def cells(self, plan: Plan) -> dict[str, Cell]:
+        """The cells, by hash, that it may train."""
+        return relevant(plan, self.all_targets, self.runs)
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
     """A choice, and its reasons.
 
+    made: the files of runs that are to be made.
     pending: predicted seconds by file that is to be made: runs, and once each the features and GANs that they share.
-    present: the seeds that existed before, by cell.
+    present: the runs that existed before.
     processor: `core` or `card`, whose seconds these and the steps' are.
     """
 
     choice: SelectedRuns
-    steps: list[Step]
-    pending: Mapping[str, float]
-    present: Mapping[str, Collection[int]]
-    questions: list[Question]
+    steps: Sequence[Step] = ()
+    made: Files = dataclasses.field(default_factory=dict)
+    pending: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    present: Collection[Run] = ()
+    questions: Sequence[Question] = ()
     processor: str = "core"
 
     @property
@@ -384,89 +403,93 @@ class Budget:
         return f"{numbers} printed numbers and {claims} claims" if numbers or claims else ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Seconds:
+    """The predicted seconds of a seed, by cell.
+
+    measured: of a core, None where nobody measured; and by its folder, of GANs that runs share.
+    core: the same of cells, guessed where nobody measured.
+    processor: of a core, or of a card where the plan's runs go to one.
+    """
+
+    measured: Mapping[str, float | None]
+    core: Mapping[str, float]
+    processor: Mapping[str, float]
+
+    @classmethod
+    def predict(cls, plan: Plan, cells: Mapping[str, Cell], table: costs.Table) -> "Seconds":
+        """Predict those of some cells."""
+        measured = costs.predict(plan, table, cells)
+        core = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
+        if not plan.cuda:
+            return cls(measured, core, core)
+        return cls(measured, core, {key: card_costs.seconds(plan, cell, core[key]) for key, cell in cells.items()})
+
+
 def choose(
     plan: Plan,
-    targets: Collection[Target],
+    request: Request,
     claims: Mapping[str, Iterable[Claim]],
-    hours: float,
     *,
-    present: Mapping[str, Mapping[Path, Iterable[int]]],
+    present: Files,
     absent: Mapping[str, str],
-    named: Collection[Target] = (),
-    named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
-    """Choose the runs of a build: all present ones, and more of its `targets` within hours (∞: all).
+    """Choose the runs of a build: all present ones, and more of those that are requested.
 
-    The hours are a core's, or a card's where the plan's runs go to one. Runs that it leaves out count a core's.
-
+    - claims: by paper.
     - present: as from `files_of_seeds`.
     - absent: data sets and weights that cannot be had, with their remedies.
-    - named: targets requested by name without hours. All their runs whose data can be had are chosen, at any cost.
-    - named_runs: files of runs, requested by name, that are to be made, with their seeds, by cell. They are made even
-      where other files hold their seeds.
     """
-    both = [*targets, *named]
-    table, cells = table or costs.rehearsed(plan.scale), relevant(plan, both, named_runs)
-    measured = costs.predict(plan, table, cells)
-    seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
-    took = {key: card_costs.seconds(plan, cell, seconds[key]) for key, cell in cells.items()} if plan.cuda else seconds
-    chosen = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in present.items()}
-    before = {key: set(seeds) for key, seeds in chosen.items()}
-    possible = {key: None if _lacking(plan, cell, absent) else took[key] for key, cell in cells.items()}
+    cells = request.cells(plan)
+    seconds = Seconds.predict(plan, cells, table or costs.rehearsed(plan.scale))
+    available = {key: cell for key, cell in cells.items() if absent.keys().isdisjoint(plan.data_of(cell))}
+    prerequisites = _Prerequisites(plan, seconds.measured)
+    targets = request.targets
     to_decide = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
-    steps: list[Step] = []
-    prerequisites = _Prerequisites(plan, measured)
-    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in present.items()}
-    pending: dict[str, float] = {}
+    before, steps = runs_of(present), list[Step]()
+    chosen = before | requested_runs(plan, request, available)
+    if 0 < request.hours < math.inf:
+        took = {key: seconds.processor[key] for key in available}
+        steps = cut(rank(to_decide, chosen, took, prerequisites), request.hours)
+        chosen |= {run for step in steps for run in step.runs}
+    made = files_to_make(plan, chosen - before, request.runs)
+    pending = {str(path): len(s) * seconds.processor[key] for key, files in made.items() for path, s in files.items()}
+    for run in sorted(runs_of(made)):
+        pending.update(prerequisites(run))
 
-    def make(key: str, files: Mapping[Path, Collection[int]]) -> None:
-        for path, seeds in files.items():
-            pending[str(path)] = len(seeds) * took[key]
-            for seed in seeds:
-                pending.update(prerequisites((key, seed)))
-
-    for key, files in named_runs.items():
-        make(key, files)
-        for path, seeds in files.items():
-            if new := sorted(set(seeds) - chosen.setdefault(key, set())):
-                runs.setdefault(key, {})[path] = new
-                chosen[key].update(new)
-    of_named = itertools.chain.from_iterable(_runs(plan, target) for target in named)
-    for cell, seeds in (*of_named, *_searched(plan, (plan.cells[key] for key in named_runs))):
-        if not _lacking(plan, cell, absent):
-            chosen.setdefault(cell.hash, set()).update(seeds)
-    if math.isinf(hours):
-        for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
-            chosen.setdefault(cell.hash, set()).update(plan.seeds_of(cell))
-    elif hours > 0:
-        steps = within(sequence(to_decide, chosen, possible, prerequisites), hours)
-        for key, seed in (run for step in steps for run in step.runs):
-            chosen.setdefault(key, set()).add(seed)
-    for key, of_cell in chosen.items():
-        with_file = {seed for seeds in runs.get(key, {}).values() for seed in seeds}
-        if key in plan.cells and (to_make := of_cell - with_file):
-            made = planned(plan, plan.cells[key], to_make)
-            runs.setdefault(key, {}).update(made)
-            make(key, made)
-    unrun = {
-        key: None if measured[key] is None else round(seconds[key] * count / 3600, 4)
-        for key, cell in cells.items()
-        if (count := len(set(plan.seeds_of(cell)) - chosen.get(key, set())))
-    }
+    def left_out(*runs: tuple[Cell, Iterable[int]]) -> list[Run]:
+        return [run for cell, seeds in runs for seed in seeds if (run := (cell.hash, seed)) not in chosen]
 
     def price(target: Target) -> float:
-        available = ((cell.hash, seeds) for cell, seeds in _runs(plan, target) if not _lacking(plan, cell, absent))
-        rest = dict.fromkeys(
-            (key, seed) for key, seeds in available for seed in seeds if seed not in chosen.get(key, ())
-        )
-        files = {file: took for run in rest for file, took in prerequisites(run).items() if file not in pending}
-        hours = round((sum(seconds[key] for key, _ in rest) + sum(files.values())) / 3600, 4)
-        return max(hours, LEAST_PRICE) if rest else 0.0
+        runs = dict.fromkeys(left_out(*(each for each in _runs(plan, target) if each[0].hash in available)))
+        files = {file: took for run in runs for file, took in prerequisites(run).items() if file not in pending}
+        hours = round((sum(seconds.core[key] for key, _ in runs) + sum(files.values())) / 3600, 4)
+        return max(hours, LEAST_PRICE) if runs else 0.0
 
-    prices = {f"{t.paper}/{t.name}": price(t) for t in both}
-    choice = SelectedRuns(runs, unrun, dict(absent), plan.methods, prices)
-    return Budget(choice, steps, pending, before, to_decide, "card" if plan.cuda else "core")
+    unrun = {
+        key: None if seconds.measured[key] is None else round(seconds.core[key] * count / 3600, 4)
+        for key, cell in cells.items()
+        if (count := len(left_out((cell, plan.seeds_of(cell)))))
+    }
+    prices = {f"{target.paper}/{target.name}": price(target) for target in request.all_targets}
+    choice = SelectedRuns(files_of_seeds(plan, present, made), unrun, dict(absent), plan.methods, prices)
+    return Budget(choice, steps, made, pending, before, to_decide, "card" if plan.cuda else "core")
+
+
+def runs_of(files: Files) -> set[Run]:
+    """The runs in some files."""
+    return {(key, seed) for key, of_cell in files.items() for seeds in of_cell.values() for seed in seeds}
+
+
+def requested_runs(plan: Plan, request: Request, available: Mapping[str, Cell]) -> set[Run]:
+    """The runs that are requested at any cost. available: the cells, by hash, whose data can be had."""
+    named = itertools.chain.from_iterable(_runs(plan, target) for target in request.named)
+    runs = [*named, *_searched(plan, (plan.cells[key] for key in request.runs))]
+    if math.isinf(request.hours):
+        runs += [(cell, plan.seeds_of(cell)) for cell in available.values()]
+    of_cells = {(cell.hash, seed) for cell, seeds in runs if cell.hash in available for seed in seeds}
+    return of_cells | runs_of(request.runs)
 
 
 def relevant(plan: Plan, targets: Iterable[Target], named_runs: Collection[str] = ()) -> dict[str, Cell]:
@@ -487,11 +510,6 @@ def _searched(
     """The runs of some searches, and of the searches that some cells read their values from."""
     for search in dict.fromkeys((*searches, *(each for cell in cells for each in selections_of(plan, cell)))):
         yield from ((cell, search.seeds) for _, cell in search.points)
-
-
-def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
-    """The first of a cell's data set, images and weights that cannot be had, if any."""
-    return next((name for name in plan.data_of(cell) if name in absent), None)
 
 
 class _Prerequisites:

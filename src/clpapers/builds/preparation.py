@@ -236,58 +236,55 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
 
     settings: as from `check_settings`. arguments: the command line of Snakemake.
     """
-    for name in settings.get("fetch") or ():
+    fetch, published = settings.get("fetch") or (), settings.get("published", True)
+    for name in fetch:
         one_of("config/config.yaml or --config: fetch", name, [*plan.datasets, *plan.weights])
-    notes = import_published(plan.scale) if settings.get("published", True) else []
-    requested, dry = requested_targets(arguments)
-    hours = hours_of(plan, settings.get("hours"))
+    notes = import_published(plan.scale) if published else []
+    names, dry = requested_targets(arguments)
     finished = priority.finished(plan)
-    named, runs = named_targets(plan, requested), named_runs(plan, requested, finished)
-    targets = targets_of(plan, settings["papers"]) if builds_papers(requested) else []
-    if settings.get("hours") is not None and hours < math.inf and requested != ["audit"]:  # for files by name, too
-        targets, named = [*targets, *(target for target in named if target not in targets)], []
-    elif not builds_papers(requested) or (requested and "all" not in requested and hours < math.inf):
-        hours = 0.0  # a report or an audit is of present files
-    data = Data(
-        plan,
-        Path(settings["data_folder"]),
-        Path(settings["downloads"]),
-        settings.get("fetch") or (),
-        fetching=not dry,
-    )
-    of_streams = dict.fromkeys(stream[0] for target in (*targets, *named) for stream in target.streams)
-    images = [name for dataset in of_streams if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
-    notes += rowless(plan, [*targets, *named])
-    cells = priority.relevant(plan, [*targets, *named], runs)
+    request = request_of(plan, settings, names, finished)
+    notes += rowless(plan, request.all_targets)
+    cells, images = request.cells(plan), images_of(plan, request.all_targets)
+    data = Data(plan, Path(settings["data_folder"]), Path(settings["downloads"]), fetch, fetching=not dry)
     data.note_absent([name for cell in cells.values() for name in plan.data_of(cell)] + images)
     data.get(images)
-    if not dry and (hours > 0 or named or runs):
+    if not dry and (request.hours > 0 or request.named or request.runs):
         _measure(plan, cells, data.absent.keys())
-    others = imported(plan.scale, published=settings.get("published", True))
-    present = priority.files_of_seeds(plan, finished, others)
+    present = priority.files_of_seeds(plan, finished, imported(plan.scale, published=published))
     claims, table = jobs.claims_of(plan), costs.rehearsed(plan.scale)
-    while True:
-        budget = priority.choose(
-            plan,
-            targets,
-            claims,
-            hours,
-            present=present,
-            absent=data.absent,
-            named=named,
-            named_runs=runs,
-            table=table,
-        )
-        new = [key for key, files in budget.choice.runs.items() if files.keys() - present.get(key, {}).keys()]
-        required = dict.fromkeys(name for key in (*new, *runs) for name in plan.data_of(plan.cells[key]))
-        if data.get(required):
-            continue
-        for name in required:
-            if name in data.absent:
-                raise ConfigError(
-                    f"{name}: not at hand, and a run that is asked for by name needs it: {data.absent[name]}"
-                )
-        return notes, budget, data
+    choose = functools.partial(priority.choose, plan, request, claims, present=present, absent=data.absent, table=table)
+    budget = choose()
+    while data.get(required := [name for key in budget.made for name in plan.data_of(plan.cells[key])]):
+        budget = choose()  # without the runs of a data set that could not be had
+    if absent := next((name for name in required if name in data.absent), None):
+        raise ConfigError(f"{absent}: not at hand, and a run that is asked for by name needs it: {data.absent[absent]}")
+    return notes, budget, data
+
+
+def request_of(
+    plan: Plan, settings: dict, names: list[str], finished: Mapping[str, Collection[Path]]
+) -> priority.Request:
+    """The runs that a command line asks for. names: its targets, as from `requested_targets`. finished: by cell.
+
+    Given hours are for files by name, too. Without them a file by name has all its runs, and a report or an audit adds
+    none.
+    """
+    hours, named, runs = (
+        hours_of(plan, settings.get("hours")),
+        named_targets(plan, names),
+        named_runs(plan, names, finished),
+    )
+    targets = targets_of(plan, settings["papers"]) if builds_papers(names) else []
+    if settings.get("hours") is not None and hours < math.inf and names != ["audit"]:
+        return priority.Request([*targets, *(each for each in named if each not in targets)], hours, runs=runs)
+    adds = builds_papers(names) and (not names or "all" in names or math.isinf(hours))
+    return priority.Request(targets, hours if adds else 0.0, named, runs)
+
+
+def images_of(plan: Plan, targets: Iterable[Target]) -> list[str]:
+    """The data sets and weights, by name, that targets draw streams from where the sizes of classes are not known."""
+    datasets = dict.fromkeys(stream[0] for target in targets for stream in target.streams)
+    return [name for dataset in datasets if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
 
 
 def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
@@ -326,9 +323,8 @@ def rowless(plan: Plan, targets: Iterable[Target]) -> list[str]:
 
 def announcement(budget: Budget, data: Data) -> list[str]:
     """The lines that announce a build: its runs and their cost, and each data set that cannot be had."""
-    present = sum(len(seeds) for seeds in budget.present.values())
-    trained = sum(len(block_seeds(path.stem)) for path in map(Path, budget.pending) if path.parts[2] == "runs")
-    line = f"{present:,} runs are there; training {trained:,} more"
+    trained = sum(len(seeds) for files in budget.made.values() for seeds in files.values())
+    line = f"{len(budget.present):,} runs are there; training {trained:,} more"
     if budget.pending:
         line += f", predicted {costs.duration(sum(budget.pending.values()))} of one {budget.processor}"
     if budget.questions and (rest := sum(hours or 0 for hours in budget.choice.unrun.values())):

@@ -59,6 +59,7 @@ class Measure:
     named_by: the target's key that names the metrics to make; None if all are made.
     takes_from: measures whose scalars it makes as well.
     needs: keys that a target must have.
+    reads: further keys of a target that it looks at.
     rules: JSON Schema of the target's keys.
     cells: dotted keys that must be numbers in each cell.
     beside: its inputs beside a result or a stream (see `metrics.inputs`).
@@ -71,11 +72,17 @@ class Measure:
     named_by: str | None = None
     takes_from: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     rules: Mapping = field(default_factory=dict)
     cells: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     rows: Mapping[str, str] = field(default_factory=dict)
     searches: bool = False
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of a target that decide its metrics."""
+        return {"measure", *self.needs, *self.reads}
 
     @property
     def allowed(self) -> list[str]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from clpapers.cli.job_context import JobContext
 
 if TYPE_CHECKING:
-    from clpapers.config.model import Target
-    from clpapers.evidence.claim import Claim
+    from clpapers.graph.jobs import ClaimsJob, PapersJob
 
 
-def claims(task: JobContext[tuple[list[Claim], list[Target]]]) -> None:
+def claims(task: JobContext[ClaimsJob]) -> None:
     """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and their targets."""
     import pandas as pd
 
@@ -20,7 +19,7 @@ def claims(task: JobContext[tuple[list[Claim], list[Target]]]) -> None:
     from clpapers.targets.footnotes import notes_on
     from clpapers.targets.formats import write_table
 
-    of_paper, targets = task.job.subject
+    of_paper, targets = task.job.claims, task.job.targets
     paper = task.out.parent.name
     with task.recording(claims={claim.name: claim.spec for claim in of_paper}):
         by_name = {f"{paper}/{target.name}": target for target in targets}
@@ -32,14 +31,14 @@ def claims(task: JobContext[tuple[list[Claim], list[Target]]]) -> None:
         write_table(render(title, of_paper, verdicts, specs, notes), task.out.with_suffix(""))
 
 
-def scorecard(task: JobContext[list[str]]) -> None:
+def scorecard(task: JobContext[PapersJob]) -> None:
     """results/<scale>/targets/scorecard.{csv,md,tex,html}, from the papers whose claims it counts."""
     import pandas as pd
 
     from clpapers.evidence.claims_table import scorecard
     from clpapers.targets.formats import write_table
 
-    papers = task.job.subject
+    papers = task.job.papers
     with task.recording(papers=papers):
         frames = {paper: pd.read_csv(file) for paper, file in zip(papers, task.job.inputs)}
         write_table(scorecard(frames, task.plan.titles, task.plan.scale), task.out.with_suffix(""))

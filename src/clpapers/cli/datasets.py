@@ -1,11 +1,17 @@
 """The commands of rules/datasets.smk: data sets, weights, features."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from clpapers.cli.job_context import JobContext
 
+if TYPE_CHECKING:
+    from clpapers.graph.jobs import DataJob
 
-def dataset(task: JobContext[tuple[str, dict]]) -> None:
+
+def dataset(task: JobContext[DataJob]) -> None:
     """results/<scale>/datasets/<dataset>.npz, from its name and its entry in config/datasets.yaml."""
     from clpapers.datasets.build import build
 
@@ -29,29 +35,28 @@ def permitted(settings: dict, spec: dict) -> dict:
     return spec | {"sources": [source for source in spec["sources"] if source["kind"] == kind]}
 
 
-def weights(task: JobContext[tuple[str, dict]]) -> None:
+def weights(task: JobContext[DataJob]) -> None:
     """results/<scale>/weights/<weights>.npz, from their name and their entry in config/weights.yaml."""
     from clpapers.datasets.weights import build
 
     _fetch(task, build, standin=task.plan.settings["sources"] != "real")
 
 
-def _fetch(task: JobContext[tuple[str, dict]], build: Callable[..., dict], **more: object) -> None:
+def _fetch(task: JobContext[DataJob], build: Callable[..., dict], **more: object) -> None:
     """Build the subject from the sources that the scale allows."""
-    name, spec = task.job.subject
-    options, spec = task.options, permitted(task.plan.settings, spec)
+    name, options, spec = task.job.name, task.options, permitted(task.plan.settings, task.job.facts)
     with task.recording(sources=task.plan.settings["sources"]) as record:
         folders = {"data_folder": task.data_folder(spec), "downloads": options.downloads}
         record["data"] = {name: build(name, spec, **folders, out=options.out, **more)}
 
 
-def features(task: JobContext[tuple[str, dict]]) -> None:
+def features(task: JobContext[DataJob]) -> None:
     """results/<scale>/datasets/<dataset>.npz, of another data set's images; from its name and its entry."""
     import torch
 
     from clpapers.datasets.features import build
 
-    (_, spec), (device, share) = task.job.subject, task.device()
+    spec, (device, share) = task.job.facts, task.device()
     with task.recording(features=spec["features"], hardware=task.hardware(device)):
         try:
             images, weights = task.job.inputs

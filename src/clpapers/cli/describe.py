@@ -44,12 +44,13 @@ def lineage(options: argparse.Namespace) -> None:
         choice_file = provenance.read_record(files[0]).get("choice")  # of its runs and methods from outside
         plan = plan_of(files[0], choice_file=Path(choice_file) if choice_file else None)
         job = jobs.job_of(plan, files[0])
-        if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
+        of_table = job.command == "table" and files[0] in job.outputs
+        if not isinstance(job, jobs.TargetJob) or not of_table or len(names) != 2 or len(files) > 1:
             raise Refusal(
                 f"{options.name}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
             )
         row, column = names
-        nodes = [lineage.of_cell(plan, job.subject, row, column)]
+        nodes = [lineage.of_cell(plan, job.target, row, column)]
     if options.svg:
         if len(nodes) > 1:
             raise Refusal(f"{options.name}: --svg {options.svg}: give one target of it, such as {files[0]}")

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from clpapers import provenance
 from clpapers.archive.imported import RUN, folder_of
@@ -22,7 +22,7 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
 from clpapers.graph import jobs
-from clpapers.graph.jobs import Job, Subject
+from clpapers.graph.jobs import Job
 from clpapers.provenance import Refusal
 from clpapers.runs import machine
 from clpapers.runs.result_schema import results
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clpapers.runs.cards import Share
 
 Taken = TypeVar("Taken", covariant=True)
+Kind = TypeVar("Kind", bound=Job)
 
 
 class Mine(Protocol[Taken]):
@@ -106,7 +107,7 @@ def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) 
     return CACHE[key]
 
 
-class JobContext(Generic[Subject]):
+class JobContext(Generic[Kind]):
     """The job that makes `options.out`.
 
     plan: `plan_of` this path. job: as `jobs.job_of` returns it.
@@ -122,9 +123,10 @@ class JobContext(Generic[Subject]):
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
             papers = check_settings(read_yaml(CONFIG / "config.yaml"), take=False)["papers"]
-        self.job: Job[Subject] = jobs.job_of(self.plan, self.out, papers)
-        if self.job.command != options.command:
-            raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
+        job = jobs.job_of(self.plan, self.out, papers)
+        if job.command != options.command:
+            raise Refusal(f"{self.out}: clpapers {job.command} makes it, not {options.command}")
+        self.job = cast(Kind, job)  # the command has one kind
 
     @contextlib.contextmanager
     def recording(self, **facts: object) -> Iterator[dict]:

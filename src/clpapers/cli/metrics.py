@@ -16,24 +16,24 @@ from clpapers.runs.result_schema import UNFIT
 if TYPE_CHECKING:
     import pandas as pd
 
-    from clpapers.config.model import Target
+    from clpapers.graph.jobs import TargetJob
 
 
-def _without_lines(task: JobContext[Target]) -> pd.DataFrame:
+def _without_lines(task: JobContext[TargetJob]) -> pd.DataFrame:
     """The metrics of a target without measurements: its columns, without a line."""
     import pandas as pd
 
-    target = task.plan.targets[f"{task.job.subject.paper}/{task.job.subject.name}"]
+    target = task.plan.targets[f"{task.job.target.paper}/{task.job.target.name}"]
     factors = dict.fromkeys(key for each, _ in (*target.cells, *target.selections) for key in flat(each))
     columns = [*factors, "dataset", "learner", "seed", "metric", "time", "value"]
     return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
-def _unmeasured(task: JobContext[Target], measure: Callable[[dict, Iterable], object]) -> Path | None:
+def _unmeasured(task: JobContext[TargetJob], measure: Callable[[dict, Iterable], object]) -> Path | None:
     """The first of the imported runs that cannot be measured alone either."""
     from clpapers.metrics.inputs import read
 
-    target = task.job.subject
+    target = task.job.target
     for path in filter(provenance.is_imported, task.job.inputs):
         try:
             measure(target.measured, read(task.plan, target, [path]))
@@ -42,11 +42,11 @@ def _unmeasured(task: JobContext[Target], measure: Callable[[dict, Iterable], ob
     return None
 
 
-def metrics(task: JobContext[Target]) -> None:
+def metrics(task: JobContext[TargetJob]) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv, from the target."""
     from clpapers.metrics.inputs import read
 
-    target = task.job.subject
+    target = task.job.target
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
     with task.recording(target=target.spec, seeds=list(target.seeds)):
         try:

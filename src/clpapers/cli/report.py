@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clpapers.cli.job_context import JobContext
 from clpapers.provenance import Refusal
 
+if TYPE_CHECKING:
+    from clpapers.graph.jobs import PapersJob
 
-def report(task: JobContext[list[str]]) -> None:
+
+def report(task: JobContext[PapersJob]) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
     from clpapers.report import site
     from clpapers.report.paper import gather
@@ -14,5 +19,5 @@ def report(task: JobContext[list[str]]) -> None:
     for path in task.job.inputs:
         if not path.is_file():
             raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
-    with task.recording(papers=task.job.subject):
-        site.write(gather(task.plan, task.job.subject), task.out.parent)
+    with task.recording(papers=task.job.papers):
+        site.write(gather(task.plan, task.job.papers), task.out.parent)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from clpapers.cli.job_context import JobContext, Training
-    from clpapers.config.model import Cell, Selection
+    from clpapers.config.model import Cell
+    from clpapers.graph.jobs import Job, NetJob, SelectionJob
 
     class Files(Protocol):
         """GANs that runs share: the file of each seed's."""
@@ -101,11 +102,11 @@ def fill(spec: dict, selected: dict) -> dict:
     return spec
 
 
-def selection(task: JobContext[Selection]) -> None:
+def selection(task: JobContext[SelectionJob]) -> None:
     """results/<scale>/selection/<paper>/<dataset>-<learner>.json, from the search."""
     from clpapers.metrics.selection import choose
 
-    search = task.job.subject
+    search = task.job.search
     with task.recording(selection=search.spec):
         runs = {}
         for _, cell in search.points:
@@ -116,11 +117,11 @@ def selection(task: JobContext[Selection]) -> None:
         provenance.write_text(task.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
 
 
-def net(task: JobContext[tuple[str, dict, int]]) -> None:
+def net(task: JobContext[NetJob]) -> None:
     """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json; from data set, net and outputs."""
     from clpapers.runs.nets import describe
 
-    name, spec, outputs = task.job.subject
+    name, spec, outputs = task.job.dataset, task.job.net, task.job.classes
     facts = task.plan.datasets[name]
     h, w, c = facts["shape"]
     with task.recording(dataset=task.out.stem, net=spec):
@@ -128,7 +129,7 @@ def net(task: JobContext[tuple[str, dict, int]]) -> None:
         provenance.write_text(task.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
 
-def index(task: JobContext) -> None:
+def index(task: JobContext[Job]) -> None:
     """results/<scale>/runs/index.csv: cell, path, seeds, targets, and every factor of the cell in a column."""
     import pandas as pd
 

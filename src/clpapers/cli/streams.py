@@ -12,13 +12,14 @@ from clpapers.provenance import Refusal
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no stream stale
     from clpapers.config.facts import Facts
     from clpapers.config.plan import Plan
+    from clpapers.graph.jobs import EntropyJob, StreamJob
 
 
-def stream(task: JobContext[tuple[str, dict, int]]) -> None:
+def stream(task: JobContext[StreamJob]) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz, from data set, order and seed."""
     from clpapers.streams.stream import data_of
 
-    name, order, seed = task.job.subject
+    name, order, seed = task.job.dataset, task.job.order, task.job.seed
     with task.recording(dataset=name, order=order, seed=seed):
         source = [(file, data_of(name, file)) for file in task.job.inputs]
         write(task.plan, name, order, seed, task.out, *source)
@@ -54,13 +55,13 @@ def write(
         raise Refusal(f"{out}: {error}") from None
 
 
-def entropy(task: JobContext[int]) -> None:
+def entropy(task: JobContext[EntropyJob]) -> None:
     """results/<scale>/streams/entropy/<paper>-<target>.npz: `ratios` float64 [simulations]; from their number."""
     import numpy as np
 
     from clpapers.streams.entropy import entropy_captured
 
-    simulations = task.job.subject
+    simulations = task.job.simulations
     with (
         task.recording(simulations=simulations, seed=0),
         provenance.write_atomically(task.out) as temporary,

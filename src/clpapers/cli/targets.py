@@ -10,17 +10,17 @@ from clpapers.cli.job_context import JobContext
 from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
-    from clpapers.config.model import Target
+    from clpapers.graph.jobs import TargetJob
     from clpapers.targets.footnotes import Notes
 
 
-def table(task: JobContext[Target]) -> None:
+def table(task: JobContext[TargetJob]) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.evidence.comparison import attach, compare, read_reported
     from clpapers.evidence.rendering import table_of
     from clpapers.targets.formats import write_table
 
-    target = task.job.subject
+    target = task.job.target
     with task.recording(target=target.spec):
         rendered, frame, notes = _drawn(task, table_of)
         if target.reported:
@@ -29,25 +29,25 @@ def table(task: JobContext[Target]) -> None:
         write_table(rendered, target.stem)
 
 
-def figure(task: JobContext[Target]) -> None:
+def figure(task: JobContext[TargetJob]) -> None:
     """results/<scale>/targets/<paper>/<target>.{pdf,svg,png,caption.md,caption.tex}, from the target."""
     from clpapers.evidence.rendering import rendered as draw
     from clpapers.targets.figure import write_caption, write_figure
 
-    with task.recording(target=task.job.subject.spec):
-        target = task.job.subject
+    with task.recording(target=task.job.target.spec):
+        target = task.job.target
         rendered, _, notes = _drawn(task, draw)
         write_figure(rendered, target.stem)
         write_caption(rendered, target.spec, notes, target.stem)
         target.note.unlink(missing_ok=True)  # it holds no longer
 
 
-def note(task: JobContext[Target]) -> None:
+def note(task: JobContext[TargetJob]) -> None:
     """results/<scale>/targets/<paper>/<target>.unrun.md, from a figure's metrics without a line."""
     from clpapers.targets.caption import Caption
 
-    with task.recording(target=task.job.subject.spec):
-        target, notes = task.job.subject, _notes(task)
+    with task.recording(target=task.job.target.spec):
+        target, notes = task.job.target, _notes(task)
         caption = Caption(
             notes.mark(target.spec["title"]), notes.caption(target.spec), sources=notes.sources(target.spec)
         )
@@ -57,19 +57,19 @@ def note(task: JobContext[Target]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _notes(task: JobContext[Target]) -> Notes:
+def _notes(task: JobContext[TargetJob]) -> Notes:
     from clpapers.evidence.desiderata import sentence
     from clpapers.targets.footnotes import notes_on
 
-    target = task.job.subject
+    target = task.job.target
     return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
 
-def _drawn(task: JobContext[Target], draw: Callable) -> tuple:
+def _drawn(task: JobContext[TargetJob], draw: Callable) -> tuple:
     """The target as `draw` makes it, its measurements, and its notes."""
     import pandas as pd
 
-    target, notes = task.job.subject, _notes(task)
+    target, notes = task.job.target, _notes(task)
     frame = pd.read_csv(target.metrics)
     try:
         return draw(target, frame, notes), frame, notes
@@ -77,7 +77,7 @@ def _drawn(task: JobContext[Target], draw: Callable) -> tuple:
         raise Refusal(f"{task.out}: {error}") from None
 
 
-def reported(task: JobContext[Target]) -> None:
+def reported(task: JobContext[TargetJob]) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv, from the target."""
     import pandas as pd
 
@@ -85,7 +85,7 @@ def reported(task: JobContext[Target]) -> None:
     from clpapers.targets.footnotes import notes_on
     from clpapers.targets.formats import to_csv
 
-    target = task.job.subject
+    target = task.job.target
     assert target.reported is not None  # otherwise it has no such file
     with task.recording(target=target.spec):
         printed = read_reported(target.reported, target.paper, target.name)
@@ -94,13 +94,13 @@ def reported(task: JobContext[Target]) -> None:
         provenance.write_text(task.out, to_csv(compared))
 
 
-def paired(task: JobContext[Target]) -> None:
+def paired(task: JobContext[TargetJob]) -> None:
     """results/<scale>/targets/<paper>/<target>.paired.csv, from the target."""
     import pandas as pd
 
     from clpapers.targets.formats import to_csv
     from clpapers.targets.paired import pairs
 
-    target = task.job.subject
+    target = task.job.target
     with task.recording(target=target.spec):
         provenance.write_text(task.out, to_csv(pairs(target.spec, pd.read_csv(target.metrics))))

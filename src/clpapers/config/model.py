@@ -12,7 +12,6 @@ from pathlib import Path
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config.paths import RESULTS, dataset_path, seeds_text, stream_path, weights_path
 from clpapers.home import place
-from clpapers.provenance import string_constants
 from clpapers.streams.orders import slug
 
 SELECTED = "selected"  # in a cell's description: the value is read from a selection's file
@@ -192,11 +191,9 @@ class Target:
 
     @property
     def measured(self) -> dict:
-        """The keys that decide its metrics: the keys that its measure's code mentions."""
-        mentioned = string_constants(f"clpapers.metrics.{self.spec['measure']}") | string_constants(
-            "clpapers.metrics.inputs", alone=True
-        )
-        return {key: value for key, value in self.spec.items() if key in mentioned}
+        """The keys that decide its metrics, all that its measure is given."""
+        keys = catalogue.measures()[self.spec["measure"]].keys
+        return {key: value for key, value in self.spec.items() if key in keys}
 
     @property
     def measured_digest(self) -> str:

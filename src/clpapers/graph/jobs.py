@@ -3,12 +3,13 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from clpapers.config import gans
-from clpapers.config.model import Target, digest
+from clpapers.config.gans import Gans
+from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
@@ -22,30 +23,28 @@ from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, is_imported, record_path, sha256
 
 TABLE = (".csv", ".md", ".tex", ".html")  # the formats of a table
-Subject = TypeVar("Subject")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Job(Generic[Subject]):
-    """One job. Many are planned and few examined, so that inputs and settings are computed on demand.
+@dataclass
+class Job:
+    """One job. The kinds of jobs below it have what their commands ask for, too.
 
     - command: its name at the command line.
     - module: cli/<module>.py, whose function `command` is the code that makes the outputs.
     - outputs: files.
-    - subject: the command's own argument, as its docstring says.
-    - find: returns the files that it reads.
-    - decide: returns all else in the configuration that decides the outputs.
-    - modules: further code that makes them, imported by a name in `subject`. For a method from outside: its path.
+    - inputs: files that it reads.
+    - decisive: all else in the configuration that decides the outputs.
+    - modules: further code that makes them, which the configuration names. Of a method from outside: its path.
     - depends_on_choice: whether it also depends on the runs, or methods from outside, that the build uses.
     """
 
     command: str
     module: str
     outputs: list[Path]
-    subject: Subject
-    find: Callable[[], Iterable[Path]]
-    decide: Callable[[], object]
+    inputs: list[Path]
+    decisive: object
+    _: KW_ONLY
     modules: tuple[str, ...] = ()
     depends_on_choice: bool = False
 
@@ -54,10 +53,10 @@ class Job(Generic[Subject]):
         """The stage, as the record names it."""
         return "features" if self.command == "features" else self.outputs[0].parts[2]
 
-    @functools.cached_property
-    def inputs(self) -> list[Path]:
-        """The files that it reads."""
-        return list(self.find())
+    @property
+    def subject(self) -> Any:
+        """The argument of a training, which also travels in a bundle."""
+        raise NotImplementedError
 
     @property
     def code(self) -> str:
@@ -72,8 +71,96 @@ class Job(Generic[Subject]):
 
     @functools.cached_property
     def settings(self) -> str:
-        """The digest of the value of `decide`; a param of the rule, unless the path decides all."""
-        return digest(self.decide())
+        """The digest of what is decisive; a param of the rule, unless the path decides all."""
+        return digest(self.decisive)
+
+
+@dataclass
+class DataJob(Job):
+    """A data set, its features or weights. facts: the entry in config/."""
+
+    name: str
+    facts: dict
+
+
+@dataclass
+class StreamJob(Job):
+    """One seed's stream."""
+
+    dataset: str
+    order: dict
+    seed: int
+
+
+@dataclass
+class EntropyJob(Job):
+    """So many simulations of stf's appendix E."""
+
+    simulations: int
+
+
+@dataclass
+class GansJob(Job):
+    """The GANs, along one seed's stream, that runs share."""
+
+    shared: Gans
+    seed: int
+
+    @property
+    def subject(self) -> tuple[Gans, int]:
+        return self.shared, self.seed
+
+
+@dataclass
+class RunJob(Job):
+    """Seeds of a cell, the files of the selection that sets some of its values, and the GANs that it shares, if any."""
+
+    cell: Cell
+    seeds: range
+    selections: list[Path]
+    shared: Gans | None
+
+    @property
+    def subject(self) -> tuple[Cell, range, list[Path], Gans | None]:
+        return self.cell, self.seeds, self.selections, self.shared
+
+
+@dataclass
+class NetJob(Job):
+    """The description of a net, which has so many outputs."""
+
+    dataset: str
+    net: dict
+    classes: int
+
+
+@dataclass
+class SelectionJob(Job):
+    """A choice of hyper-parameters."""
+
+    search: Selection
+
+
+@dataclass
+class TargetJob(Job):
+    """A target's metrics, its rendering or its comparison."""
+
+    target: Target
+
+
+@dataclass
+class ClaimsJob(Job):
+    """A paper's claims, with the targets whose metrics decide them."""
+
+    claims: list[Claim]
+    targets: list[Target]
+
+
+@dataclass
+class PapersJob(Job):
+    """The scorecard or the report of some papers."""
+
+    papers: list[str]
 
 
 def job_of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
@@ -136,21 +223,19 @@ def _lookup(path: Path, kind: str, name: str, available: Mapping[str, Value]) ->
 def _dataset(plan: Plan, path: Path, _: object) -> Job:
     name, facts = _name(path), _lookup(path, "data set", _name(path), plan.datasets)
     files = [path.with_name(f"{name}.npz")]
-    if "features" in facts:
-        features = facts["features"]
-        images = dataset_path(plan.scale, features["of"])
-        weights = _path(plan, "weights", f"{features['weights']}.npz")
-        return Job("features", "datasets", files, (name, facts), lambda: [images, weights], lambda: repr(facts))
+    if features := facts.get("features"):
+        read = [dataset_path(plan.scale, features["of"]), _path(plan, "weights", f"{features['weights']}.npz")]
+        return DataJob("features", "datasets", files, read, repr(facts), name, facts)
     sizes, partial = plan.settings.get("stand_ins", {}).get(name), plan.settings.get("partial_data", False)
     of_content = {key: value for key, value in facts.items() if key != "class_sizes"}
     decisive = of_content, plan.settings["sources"], sizes, partial
-    return Job("dataset", "datasets", files, (name, facts), list, lambda: repr(decisive))
+    return DataJob("dataset", "datasets", files, [], repr(decisive), name, facts)
 
 
 def _weights(plan: Plan, path: Path, _: object) -> Job:
     name, facts = _name(path), _lookup(path, "weights", _name(path), plan.weights)
-    files = [path.with_name(f"{name}.npz")]
-    return Job("weights", "datasets", files, (name, facts), list, lambda: repr((facts, plan.settings["sources"])))
+    decisive = repr((facts, plan.settings["sources"]))
+    return DataJob("weights", "datasets", [path.with_name(f"{name}.npz")], [], decisive, name, facts)
 
 
 def _stream(plan: Plan, path: Path, _: object) -> Job:
@@ -158,82 +243,64 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     if path.parts[3] == "entropy":
         simulated = {k: t.spec["simulations"] for k, t in plan.targets.items() if "simulations" in t.spec}
         count = _lookup(path, "target of simulations", name.replace("-", "/", 1), simulated)
-        return Job("entropy", "streams", files, count, list, lambda: count)
+        return EntropyJob("entropy", "streams", files, [], count, count)
     dataset, seed = path.parts[3], block_seeds(name)[0]
     orders = {"/".join(key): order for key, order in plan.orders.items()}
     order = _lookup(path, "order", f"{dataset}/{path.parent.name}", orders)
-    read = plan.drawn_from(dataset)
-    decisive: list[object] = [dataset, order, name]
+    read, decisive = plan.drawn_from(dataset), list[object]([dataset, order, name])
     if not read and dataset in plan.datasets:
         decisive += [plan.class_sizes(dataset), plan.datasets[dataset]["sha256"]["train"]]
-    return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: decisive)
+    return StreamJob("stream", "streams", files, read, decisive, dataset, order, seed)
 
 
 def _gans(plan: Plan, path: Path, _: object) -> Job:
     shared = _lookup(path, "GANs", str(path.parent), {str(each.folder): each for each in gans.shared(plan).values()})
     (seed,) = block_seeds(_name(path))
     read = [dataset_path(plan.scale, shared.dataset), shared.stream(seed)]
-    modules = (f"runs.nets.{shared.spec['gan']['name']}",)
-    return Job("gans", "gans", [shared.file(seed)], (shared, seed), lambda: read, lambda: shared.decisive, modules)
+    net = (f"runs.nets.{shared.spec['gan']['name']}",)
+    return GansJob("gans", "gans", [shared.file(seed)], read, shared.decisive, shared, seed, modules=net)
 
 
 def _run(plan: Plan, path: Path, _: object) -> Job:
     name = _name(path)
     if len(path.parts) == 4:
-        folders = (str(cell.folder) for cell in plan.cells.values())
         choice = plan.choice.digest if plan.choice else None
-        decisive = [plan.digest, choice, *folders]
-        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, depends_on_choice=True)
+        decisive = [plan.digest, choice, *(str(cell.folder) for cell in plan.cells.values())]
+        return Job("index", "runs", [path.with_name("index.csv")], [], decisive, depends_on_choice=True)
     if path.parts[3] == "nets":
         key, dataset = f"{path.parent.name}/{name}", name.partition("-")[0]
-        net, outputs = _lookup(path, "net", key, plan.nets), plan.outputs[key]
-        file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
-        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
+        net, classes = _lookup(path, "net", key, plan.nets), plan.outputs[key]
+        files, code = [plan.net_file(*key.split("/"))], (f"runs.nets.{net['name']}",)
+        return NetJob("net", "runs", files, [], repr((net, classes)), dataset, net, classes, modules=code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
         index = _path(plan, "runs", "index.csv")
         raise ConfigError(f"{path}: no cell {path.parent.name!r} in what config/ asks for; {index} lists them")
-    seeds, shared = block_seeds(name), gans.of_cell(plan, cell)
-    selections = [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
-
-    def read() -> list[Path]:
-        return [
-            cell.dataset,
-            *map(cell.stream, seeds),
-            *selections,
-            *([cell.weights] if cell.weights else []),
-            *([cell.method] if cell.method and RESULTS in cell.method.parents else []),  # a paper's has no job
-            *(map(shared.file, seeds) if shared else ()),
-        ]
-
-    learner = str(cell.method or f"runs.learners.{cell.spec['learner']['name']}")
-    return Job(
-        "train",
-        "runs",
-        [cell.folder / f"{name}.json"],
-        (cell, seeds, selections, shared),
-        read,
-        lambda: [cell.spec, name],
-        modules=(learner, f"runs.nets.{cell.spec['net']['name']}"),
-        depends_on_choice=cell.method is not None,
-    )
+    seeds, shared, spec = block_seeds(name), gans.of_cell(plan, cell), cell.spec
+    selections = [plan.selections[spec["selection"]["name"]].file] if "selection" in spec else []
+    read = [
+        cell.dataset,
+        *map(cell.stream, seeds),
+        *selections,
+        *([cell.weights] if cell.weights else []),
+        *([cell.method] if cell.method and RESULTS in cell.method.parents else []),  # a paper's has no job
+        *(map(shared.file, seeds) if shared else ()),
+    ]
+    modules = str(cell.method or f"runs.learners.{spec['learner']['name']}"), f"runs.nets.{spec['net']['name']}"
+    facts, files = (cell, seeds, selections, shared), [cell.folder / f"{name}.json"]
+    outside = cell.method is not None
+    return RunJob("train", "runs", files, read, [spec, name], *facts, modules=modules, depends_on_choice=outside)
 
 
 def _method(plan: Plan, path: Path, _: object) -> Job:
-    copy = path.with_name(f"{_name(path)}.py")
-    return Job("method", "methods", [copy], copy, list, lambda: None)  # the path determines the content
+    return Job("method", "methods", [path.with_name(f"{_name(path)}.py")], [], None)  # the path decides the content
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
     search = _lookup(path, "selection", f"{path.parent.name}/{_name(path)}", plan.selections)
-
-    def read() -> Iterable[Path]:
-        return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
-
-    def decide() -> str:
-        return repr((search.spec, search.published))
-
-    return Job("selection", "runs", [search.file], search, read, decide, depends_on_choice=True)
+    read = [*dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))]
+    decisive = repr((search.spec, search.published))
+    return SelectionJob("selection", "runs", [search.file], read, decisive, search, depends_on_choice=True)
 
 
 def _target(plan: Plan, path: Path) -> Target:
@@ -244,22 +311,21 @@ def _target(plan: Plan, path: Path) -> Target:
 
 def _metrics(plan: Plan, path: Path, _: object) -> Job:
     target = plan.present(_target(plan, path))
-    read, modules = functools.partial(_measured, plan, target), (f"metrics.{target.spec['measure']}",)
-
-    def decide() -> object:
-        if plan.choice is None:
-            return target.measured_digest
-        runs = [{str(k): v for k, v in plan.results(cell, target.seeds).items()} for _, cell in target.cells]
-        return [target.measured_digest, runs]
-
-    return Job("metrics", "metrics", [target.metrics], target, read, decide, modules, depends_on_choice=True)
+    read, modules = _measured(plan, target), (f"metrics.{target.spec['measure']}",)
+    decisive: object = target.measured_digest
+    if plan.choice is not None:
+        files = [plan.results(cell, target.seeds) for _, cell in target.cells]
+        decisive = [decisive, [{str(path): seeds for path, seeds in of_cell.items()} for of_cell in files]]
+    of_job = [target.metrics], read, decisive, target
+    return TargetJob("metrics", "metrics", *of_job, modules=modules, depends_on_choice=True)
 
 
-def _measured(plan: Plan, target: Target) -> Iterable[Path]:
+def _measured(plan: Plan, target: Target) -> list[Path]:
     """The files that a target's metrics are computed from, in the order in which `metrics.inputs` reads them."""
     if target.cells:
         runs = ((factors, path) for factors, cell in target.cells for path in plan.results(cell, target.seeds))
-        return dict.fromkeys(f for factors, path in runs for f in (path, *files_beside(plan, target, factors, path)))
+        files = (f for factors, path in runs for f in (path, *files_beside(plan, target, factors, path)))
+        return [*dict.fromkeys(files)]
     if target.selections:
         return [search.file for _, search in target.selections]
     if target.streams:
@@ -288,12 +354,10 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
     modules = () if kind or target.note in files else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or ("note" if target.note in files else target.spec["kind"])
-
-    def decide() -> list:  # with the line of desiderata: it depends on declarations of methods, which are no code
-        desiderata = [] if kind else [sentence(target, plan.datasets)]
-        return [target.digest, reduced(plan, target), *desiderata, *_left_out(plan, target)]
-
-    return Job(command, "targets", files, target, lambda: read, decide, modules, depends_on_choice=True)
+    # the line of desiderata depends on declarations of methods, which are no code
+    desiderata = [] if kind else [sentence(target, plan.datasets)]
+    decisive = [target.digest, reduced(plan, target), *desiderata, *_left_out(plan, target)]
+    return TargetJob(command, "targets", files, read, decisive, target, modules=modules, depends_on_choice=True)
 
 
 def _left_out(plan: Plan, target: Target) -> list:
@@ -304,33 +368,27 @@ def _left_out(plan: Plan, target: Target) -> list:
 def _claims(plan: Plan, path: Path) -> Job:
     claims = _lookup(path, "claims of", path.parent.name, claims_of(plan))
     targets = claimed_targets(plan, claims)
-
-    def decide() -> list:
-        return [
-            [[claim.name, claim.spec, repr(claim.parts)] for claim in claims],
-            [[each.digest, reduced(plan, each), *_left_out(plan, each)] for each in targets],
-        ]
-
-    files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
-    read = [each.metrics for each in targets]
-    return Job("claims", "claims", files, (claims, targets), lambda: read, decide, depends_on_choice=True)
+    decisive = [
+        [[claim.name, claim.spec, repr(claim.parts)] for claim in claims],
+        [[each.digest, reduced(plan, each), *_left_out(plan, each)] for each in targets],
+    ]
+    files, read = [path.with_name(f"claims{suffix}") for suffix in TABLE], [each.metrics for each in targets]
+    return ClaimsJob("claims", "claims", files, read, decisive, claims, targets, depends_on_choice=True)
 
 
 def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     claiming = claim_grammar.claiming(papers)
     files = [path.with_name(f"scorecard{suffix}") for suffix in TABLE]
     read = [path.with_name(paper) / "claims.csv" for paper in claiming]
-    return Job("scorecard", "claims", files, claiming, lambda: read, lambda: claiming)
+    return PapersJob("scorecard", "claims", files, read, claiming, claiming)
 
 
 def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
-    def decide() -> list:
-        left_out = [each for target in pages.targets_of(plan, papers) for each in _left_out(plan, target)]
-        written = (*pages.THEME.rglob("*.*"), *pages.written())
-        return [list(papers), *left_out, [sha256(file) for file in sorted(written) if file.suffix != ".pyc"]]
-
-    files, read = pages.outputs(plan), functools.partial(pages.inputs, plan, papers)
-    return Job("report", "report", files, papers, read, decide, depends_on_choice=True)
+    left_out = [each for target in pages.targets_of(plan, papers) for each in _left_out(plan, target)]
+    written = (*pages.THEME.rglob("*.*"), *pages.written())
+    decisive = [list(papers), *left_out, [sha256(file) for file in sorted(written) if file.suffix != ".pyc"]]
+    of_job = pages.outputs(plan), pages.inputs(plan, papers), decisive, list(papers)
+    return PapersJob("report", "report", *of_job, depends_on_choice=True)
 
 
 MAKERS = {

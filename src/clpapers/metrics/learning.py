@@ -8,7 +8,7 @@ import pandas as pd
 from clpapers.metrics import accuracy, forgetting, lifelong
 from clpapers.metrics.factors import flat
 
-MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "reads": ["per_class", "undefined"]}
 METRICS = {
     "final_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
     "per_class_accuracy": {"unit": "%", "better": "larger", "competing": "test"},

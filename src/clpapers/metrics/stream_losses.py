@@ -10,7 +10,7 @@ from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
-MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "reads": ["points"]}
 METRICS = {
     "stream_loss": {
         "bounds": (0, None),

@@ -12,7 +12,7 @@ from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.streams.chunks import CLASS_CHUNKS
 
-MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "cells": ["evaluation.every"]}
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "reads": ["ideal"], "cells": ["evaluation.every"]}
 METRICS = {
     "omega_all": {
         "bounds": (0, None),

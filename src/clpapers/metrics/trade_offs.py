@@ -11,6 +11,7 @@ MEASURE = {
     "named_by": "metrics",
     "takes_from": ["learning", "cost"],
     "needs": ["grid", "metrics"],
+    "reads": ["per_class", "undefined"],
     "cells": ["order.tasks"],
     "beside": ["record", "net"],
 }
