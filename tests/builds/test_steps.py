@@ -8,7 +8,7 @@ from trained import PUBLISHED, edit, runs
 
 from clpapers import cli
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write
-from clpapers.builds.steps import by_losses
+from clpapers.builds.steps import by_answers, by_losses
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
 
@@ -95,12 +95,28 @@ def test_bad_words_are_refused_before_any_step(small_project, capsys):
 )
 def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(theirs, nudged, verdict):
     ours = [2.0, 1.5, 1.0]
-    found, count, _ = by_losses({3: ours}, {3: theirs}, {3: nudged})
+    found, count, _ = by_losses({3: ours}, {3: theirs}, [{3: ours}, {3: nudged}])
     assert (found, count) == (verdict, 3)
 
 
 def test_a_number_that_both_lack_ends_the_comparison():
-    assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, {0: [1.0, None, 5.0]})[0] == ROUNDING
+    assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, [{0: [1.0, None, 5.0]}])[0] == ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("theirs", "verdict"),
+    [
+        ([50, 46], ROUNDING),  # four items, where one of two changes moved two, and twice as many are allowed
+        ([50, 45], OTHERWISE),
+        ([50], OTHERWISE),
+        ([50, None], OTHERWISE),
+    ],
+)
+def test_answers_after_a_training_may_be_as_far_as_changed_weights_take_them_by_hand(theirs, verdict):
+    ours = {0: {"probes": {"right": [50, 50], "learner": "er"}}}
+    changed = [{0: {"probes": {"right": right, "learner": "er"}}} for right in ([50, 50], [49, 51])]
+    told = {0: {"probes": {"right": theirs, "learner": "er"}, "tasks": {}}}
+    assert by_answers(ours, told, changed)[:2] == (verdict, 0)
 
 
 def test_a_file_of_outcomes_is_read_as_it_was_written(tmp_path):

@@ -26,6 +26,8 @@ from clpapers.provenance import escaped, record_path
 from clpapers.runs.result_schema import results
 
 FACTOR = 10.0  # CHOICE: another machine's rounding grows at most so many times as much as a change of the weights
+OF_ANSWERS = 2.0  # CHOICE: likewise, of answers after a whole training, where both have grown to all that they can
+CHANGES = 4  # of the weights, at most, until one explains how far a run departs
 UNITS = 2.5  # of the last digit that results hold: two roundings of nearly equal numbers may be two apart
 DIGITS = 6  # of a loss in a result
 SECONDS = 60.0  # of one core, in which a run must begin
@@ -164,13 +166,19 @@ def _begin(begun: Begun) -> tuple[str, int, str, float]:
         ours = take()
         if not ours:
             verdict, count, why = UNTRIED, 0, f"it does not begin within {SECONDS:.0f} s"
-        elif begun.answers:
-            verdict, count, why = _by_answers(ours, begun.entries)
         elif all(_begins(entry, begun.entries[seed]) for seed, entry in ours.items()):
-            verdict, count, why = SAME, len(next(iter(ours.values()))["online"]["loss"]), ""
+            verdict, why = SAME, f"first answers of {len(ours)} seeds" * begun.answers
+            count = 0 if begun.answers else len(next(iter(ours.values()))["online"]["loss"])
         else:
-            nudged = take(nudge=beginning.NUDGE)
-            verdict, count, why = by_losses(*map(_losses, (ours, begun.entries, nudged)))
+            nudged = []
+            for draw in range(CHANGES):
+                nudged.append(take(nudge=beginning.NUDGE, draw=draw))
+                if begun.answers:
+                    verdict, count, why = by_answers(ours, begun.entries, nudged)
+                else:
+                    verdict, count, why = by_losses(_losses(ours), _losses(begun.entries), list(map(_losses, nudged)))
+                if verdict == ROUNDING:
+                    break
     except Exception as error:  # of a learner, of any kind
         verdict, count, why = UNTRIED, 0, escaped(str(error).partition("\n")[0] or repr(error))
     return verdict, count, why, round(time.process_time() - clock, 2)
@@ -189,29 +197,48 @@ def _begins(ours: object, theirs: object) -> bool:
     return ours == theirs
 
 
-def _by_answers(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> tuple[str, int, str]:
-    unlike = [seed for seed, entry in ours.items() if not _begins(entry, theirs[seed])]
-    why = f"first answers of {len(ours)} seeds" + (f", {len(unlike)} unlike" if unlike else "")
-    return (OTHERWISE if unlike else SAME), 0, why
+def by_answers(
+    ours: Mapping[int, dict], theirs: Mapping[int, dict], nudged: Sequence[Mapping[int, dict]]
+) -> tuple[str, int, str]:
+    """The verdict on first answers that are not all the same, by seed: no steps, and how far apart they are.
+
+    nudged: as `ours`, from weights that were changed by `beginning.NUDGE`, in several ways. Ours may be as far from
+    theirs as `OF_ANSWERS` times the farthest of these.
+    """
+    gap = sum(_apart(entry, theirs[seed]) for seed, entry in ours.items())
+    bound = OF_ANSWERS * max(sum(_apart(entry, other.get(seed)) for seed, entry in ours.items()) for other in nudged)
+    why = f"first answers of {len(ours)} seeds by {gap:.4g} items, where rounding may reach {bound:.4g}"
+    return (ROUNDING if gap <= bound < math.inf else OTHERWISE), 0, why
+
+
+def _apart(ours: object, theirs: object) -> float:
+    """How far findings are from others, summed over all numbers that ours have; infinite where the form differs."""
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        return sum(_apart(value, theirs.get(key)) for key, value in ours.items())
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) <= len(theirs):
+        return sum(map(_apart, ours, theirs))
+    numbers = all(isinstance(each, int | float) for each in (ours, theirs))
+    return abs(ours - theirs) if numbers else 0.0 if ours == theirs else math.inf  # type: ignore[operator]
 
 
 def by_losses(
-    ours: Mapping[int, Sequence], theirs: Mapping[int, Sequence], nudged: Mapping[int, Sequence]
+    ours: Mapping[int, Sequence], theirs: Mapping[int, Sequence], nudged: Sequence[Mapping[int, Sequence]]
 ) -> tuple[str, int, str]:
     """The verdict on first losses that are not all the same, by seed: the steps compared, and the largest departure.
 
-    nudged: as `ours`, from weights that were changed by `beginning.NUDGE`. Up to any step, ours may be as far from
-    theirs as `FACTOR` times the largest distance of nudged ones so far, and `UNITS` of their last digit.
+    nudged: as `ours`, from weights that were changed by `beginning.NUDGE`, in several ways. Up to any step, ours may be
+    as far from theirs as `FACTOR` times the largest distance of nudged ones so far, and `UNITS` of their last digit.
     """
     departures = []
     for seed, losses in ours.items():
         reach = 0.0
-        for step, (a, b, c) in enumerate(zip(losses, theirs[seed], nudged.get(seed, losses))):
-            if a is None or b is None or c is None:
+        others = zip(*(each.get(seed, losses) for each in nudged))
+        for step, (a, b, changed) in enumerate(zip(losses, theirs[seed], others)):
+            if None in (a, b, *changed):
                 if (a is None) != (b is None):
                     departures.append((math.inf, 0.0, step))
                 break
-            reach = max(reach, abs(a - c))
+            reach = max(reach, *(abs(a - c) for c in changed))
             unit = 10.0 ** (math.floor(math.log10(abs(b))) + 1 - DIGITS) if b else 0.0
             departures.append((abs(a - b), FACTOR * reach + UNITS * unit, step))
     count = max(map(len, ours.values()))

@@ -27,6 +27,7 @@ def begin(
     *,
     stacking: bool = True,
     nudge: float = 0.0,
+    draw: int = 0,
     answers: bool = False,
     seconds: float = 60.0,
 ) -> dict[int, dict]:
@@ -35,7 +36,7 @@ def begin(
     cell, data, streams, stacking: as of `loop.train`.
     steps: so many at most. Where a step is a whole task, one, and what its options repeat is done once: its loss is of
         before.
-    nudge: by which share each weight of a new net is changed, up or down.
+    nudge: by which share each weight of a new net is changed, up or down. draw: which of them go up.
     answers: whether to take steps until the first tests are taken, and return those; otherwise `online` alone.
     seconds: of one core, after which no further step is taken. Without any finding the result is empty.
     """
@@ -47,7 +48,7 @@ def begin(
             options = functools.reduce(dict.__getitem__, above, cell["learner"])
             options[last] = options[last] and 1
     data, groups = loop.stacks(cell, data, streams, torch.device("cpu"), stacking=stacking)
-    course = _Course(cell, data, groups[0], nudge)
+    course = _Course(cell, data, groups[0], nudge, draw)
     evaluators = [each for each in course.evaluation.evaluators if not isinstance(each, FinalTest)]
     if not answers:
         course.evaluation.tested = set()
@@ -69,12 +70,12 @@ def begin(
 class _Course(loop.Course):
     """A course whose nets begin with weights a little beside their own."""
 
-    def __init__(self, cell: dict, data: loop.Data, scenarios: list, nudge: float):
-        self.nudge = nudge
+    def __init__(self, cell: dict, data: loop.Data, scenarios: list, nudge: float, draw: int):
+        self.nudge, self.draw = nudge, draw
         super().__init__(cell, data, scenarios, torch.device("cpu"))
 
     def learner(self) -> Learner:
-        build, drawn = self.given.build, torch.Generator().manual_seed(0)
+        build, drawn = self.given.build, torch.Generator().manual_seed(self.draw)
 
         def nudged(*given: object, **options: object) -> Stack:
             net = build(*given, **options)
