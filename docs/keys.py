@@ -1,17 +1,18 @@
 """Writes docs/keys.md, every key, option and metric with an example: `python docs/keys.py`.
 
-All is read from the schemas, from the methods', measures' and metrics' declarations, and from the files of papers.
+All is read from the schemas, from the declarations of parts, methods, measures and metrics, and from papers' files.
 """
 
 import ast
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from clpapers.catalogue import methods
 from clpapers.catalogue import metrics as catalogue
+from clpapers.config import parts
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.schemas import schema
 
@@ -24,7 +25,6 @@ An example is a value of one of the papers' files, where one has it. [config/REA
 what belongs together; [own_paper.md](own_paper.md) leads through a paper of one's own. `python docs/keys.py`
 writes this page from the schemas and declarations.
 """
-PARTS = ("order", "oracle", "restriction", "net", "budget", "evaluation")
 PAPERS = [*sorted((CONFIG / "papers").glob("*.yaml")), Path("examples/three_types/three_types.yaml")]
 
 
@@ -103,16 +103,22 @@ def keys_of(properties: dict, place: tuple[str, ...], within: str = "") -> str:
 
 def of_parts() -> Iterator[str]:
     """The sections on the parts of a cell."""
-    definitions = schema("paper")["$defs"]
-    for part in PARTS:
+    for part, named in parts.PARTS.items():
         yield f"### {part}\n"
-        if f"{part}_options" in definitions:
-            rows = [
-                [f"`{name}`", ", ".join(f"`{key}`" for key in options) or "–"]
-                for name, options in definitions[f"{part}_options"]["const"].items()
-            ]
-            yield table([f"`{part}.name`", "takes"], rows) + "\n"
-        yield keys_of(definitions[part]["properties"], (part,)) + "\n"
+        kept: dict = {}
+        for struct in named.values() if isinstance(named, Mapping) else [named]:
+            kept |= struct.defaults()
+        if isinstance(named, Mapping):
+            takes = {name: ", ".join(f"`{key}`" for key in sorted(each.fields())) for name, each in named.items()}
+            yield (
+                table([f"`{part}.name`", "takes"], [[f"`{name}`", each or "–"] for name, each in takes.items()]) + "\n"
+            )
+        rows = []
+        for key, rules in parts.piece(part)["properties"].items():
+            left_out = f"`{written(kept[key])}`" if kept.get(key) is not None else ""
+            shown = [f"`{part}.{key}`", values(rules), example(part, key), left_out]
+            rows.append([*shown, rules.get("description", "")])
+        yield table(["key", "values", "example", "if left out", "meaning"], rows) + "\n"
 
 
 def of_methods() -> Iterator[str]:
@@ -139,8 +145,8 @@ def explained(text: str, options: list[str]) -> dict[str, str]:
     if not options:
         return {}
     named = "|".join(options)
-    parts = re.split(rf"(?:^|(?<= ))((?:{named})(?:, (?:{named}))*): ", text)[1:]
-    return {key: about.strip() for keys, about in zip(parts[::2], parts[1::2]) for key in keys.split(", ")}
+    found = re.split(rf"(?:^|(?<= ))((?:{named})(?:, (?:{named}))*): ", text)[1:]
+    return {key: about.strip() for keys, about in zip(found[::2], found[1::2]) for key in keys.split(", ")}
 
 
 def of_metrics() -> str:
@@ -172,14 +178,14 @@ def page() -> str:
     """The whole page."""
     rules, definitions = schema("paper"), schema("paper")["$defs"]
     shown = {key: value for key, value in rules["properties"].items() if key not in ("scales", "defaults")}
-    cell = {key: value for key, value in definitions["cell"]["properties"].items() if key not in PARTS}
+    cell = {key: value for key, value in definitions["cell"]["properties"].items() if key not in parts.PARTS}
     reported = schema("reported")["additionalProperties"]["properties"]
     columns = [[f"`{key}`", of.get("description", "") if isinstance(of, dict) else ""] for key, of in reported.items()]
     kinds = [[f"`{name}`", "" if of.draws is None else of.draws] for name, of in catalogue.renderers().items()]
     measures = [
         [f"`{name}`", ", ".join(f"`{key}`" for key in of.cells) or "–"] for name, of in catalogue.measures().items()
     ]
-    parts = [
+    sections = [
         HEAD,
         "## A paper's file\n",
         keys_of(shown, ()) + "\n",
@@ -203,7 +209,7 @@ def page() -> str:
         "## Settings of a build\n",
         keys_of(schema("config")["properties"], ()),
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(sections) + "\n"
 
 
 if __name__ == "__main__":

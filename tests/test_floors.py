@@ -11,8 +11,8 @@ ROOMS = [  # from the ground up
     "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle", "cli",
 ]  # fmt: skip
 CONFIG = [
-    "refusals", "files", "user_files", "schemas", "reported", "paths", "selected_runs", "model", "reductions", "layers",
-    "identity", "facts", "checks", "grid", "targets", "settings", "plan", "gans", "origins",
+    "refusals", "files", "user_files", "parts", "schemas", "reported", "paths", "selected_runs", "model", "reductions",
+    "layers", "identity", "facts", "checks", "grid", "targets", "settings", "plan", "gans", "origins",
 ]  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
     assert factors["learner.loss.name"] == "softmax"
     assert cell.spec["learner"]["loss"] == loss
     edit(PAPER, "name: [softmax]", "name: [hinge]")
-    with pytest.raises(ConfigError, match=r"targets\.table1\.grid\.learner\.loss"):
+    with pytest.raises(ConfigError, match=r"learner\.icarl\.loss\.name: 'hinge'"):
         plan()
 
 
@@ -139,8 +139,8 @@ def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selec
         ("learner.forward", "learner.mask", "selection.grid.er: 'learner.mask' is no value of the learner's cell, such "
          "as budget.memory"),
         ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
-        ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
-         "joint, concatenated"),
+        ("[separate, con", "[sideways, con", "selection.grid.er: learner.er.forward: 'sideways' is not one of "
+         "separate, joint, concatenated"),
         ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing; a target "
          "asks for it"),
         ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),

@@ -3,17 +3,15 @@
 import copy
 import inspect
 import re
-from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-import yaml
 from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, scenarios, setting, split, stream
 
-from clpapers.config.checks import OPTIONAL
+from clpapers.config import parts
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.losses import cross_entropy
@@ -219,9 +217,6 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
     assert not torch.equal(*weights)
 
 
-SCHEMA = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())["$defs"]
-
-
 def taken(learner):
     """The options of a constructor, and those that it hands on to its parent's."""
     names = set()
@@ -280,11 +275,11 @@ def test_what_a_learner_declares_is_there(learner):
         assert hook == ("changes" in given.uses)
         for key, values in given.needs.items():
             part, *option = key.split(".")
-            assert part in SCHEMA["cell"]["properties"]
+            assert part in parts.CELL["properties"]
             for value in values if option else []:
-                jsonschema.validate(value, SCHEMA[part]["properties"][option[0]])
+                jsonschema.validate(value, parts.piece(part)["properties"][option[0]])
     assert set(declared.by_tasks) <= set(declared.options)
-    assert set(declared.measures) <= set(SCHEMA["evaluation"]["properties"])
+    assert set(declared.measures) <= set(parts.Evaluation.fields())
     for equal in filter(None, (declared.without_changes, declared.always_changing)):
         plain = METHODS[equal]
         assert not plain.options  # they are dropped with the name
@@ -339,7 +334,6 @@ def trained(spec, data, streams):
     return [{key: result[key] for key in result.keys() - {"learner_bytes"}} for result in results]
 
 
-def test_the_schema_lists_every_net_and_its_options():
-    listed = SCHEMA["net_options"]["const"]
+def test_every_net_is_declared_with_the_options_that_it_needs():
     for spec in NETS.values():
-        assert set(spec) - {"name"} == set(listed[spec["name"]]) - set(OPTIONAL)
+        assert set(spec) - {"name"} == set(parts.NETS[spec["name"]].rules()["required"])

@@ -94,6 +94,12 @@ class Method:
     grid: dict[str, list] = dataclasses.field(default_factory=dict)
     file: str = ""
 
+    @functools.cached_property
+    def rules(self) -> dict:
+        """The JSON Schema of its options together; those without a default must be given."""
+        needed = [option for option, rules in self.options.items() if "default" not in rules]
+        return {"type": "object", "additionalProperties": False, "required": needed, "properties": self.options}
+
     def with_options(self, options: Mapping) -> Method:
         """The method with these options, `where` applied."""
         changed: dict = {}

@@ -7,10 +7,10 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.methods import Method
 from clpapers.catalogue.names import CURVE
 from clpapers.config.facts import Facts
-from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
+from clpapers.config.parts import CELL, PARTS
 from clpapers.config.refusals import ConfigError, dotted, one_of, required, short_repr
-from clpapers.config.schemas import schema, validate
+from clpapers.config.schemas import validate
 from clpapers.runs.norms import fewest, least_side
 from clpapers.streams.chunks import (
     CLASS_CHUNKS,
@@ -24,14 +24,8 @@ from clpapers.streams.chunks import (
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.streams.stf import GAMMA
 from clpapers.targets.tex import latex
-
-# Options of orders, nets and budgets that may be missing, so that cells without them keep their hashes.
-OPTIONAL = (
-    *("epochs", "cycles", "items", "iterations", "unpermuted_first", "once", "random_state"),
-    *("init", "epsilon", "shortcut_norm", "copies"),
-    *("momentum", "clip", "memory_per_class"),
-)
 
 
 def _with(facts: Facts, key: str) -> str:
@@ -43,15 +37,16 @@ def _with(facts: Facts, key: str) -> str:
 
 
 def complete(where: str, part: str, block: dict) -> None:
-    """Refuse an order, oracle or net that lacks one of its options, or has an option of another."""
-    options, name = schema("paper")["$defs"][f"{part}_options"]["const"], block.get("name")
-    one_of(f"{where}: {part}.name", name, options)
-    for option in options[name]:
-        if option not in block and option not in OPTIONAL:
-            raise ConfigError(f"{where}: {part} {name} needs a value for '{option}'")
-    for option in block:
-        if option not in options[name] and option != "name":
-            raise ConfigError(f"{where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}")
+    """Refuse a part that lacks one of its options, has an option of another, or a value out of its bounds."""
+    validate(block, {"type": "object"}, where, (part,), name="part")
+    named = PARTS[part]
+    if isinstance(named, Mapping):
+        one_of(f"{where}: {part}.name", block.get("name"), named)
+        name = block["name"]
+        options = {key: value for key, value in block.items() if key != "name"}
+        validate(options, named[name].rules(), where, (part,), name=f"{part} {name}")
+    else:
+        validate(block, named.rules(), where, (part,), name=part)
 
 
 def in_items(where: str, order: dict, batch: int | str | None) -> dict:
@@ -69,17 +64,14 @@ def order(where: str, facts: Facts, written: dict, dataset: str, batch: int | st
 
     batch: of the budget; `iterations` are counted in such batches.
     """
-    order = dict(written)
-    factor = order.pop("mu_sigma_factor", None)
-    if factor is not None and "mu_sigma" in order:
-        order["mu_sigma"] *= factor
-        if order["mu_sigma"] >= 0.5:
-            raise ConfigError(
-                f"{where}: order.mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}; it must be less than "
-                "0.5"
-            )
-    complete(where, "order", order)
-    order = in_items(where, order, batch)
+    complete(where, "order", written)
+    order = in_items(where, written, batch)
+    if "mu_sigma" in order:
+        factor = order.get("mu_sigma_factor", 1)
+        order = {"name": order["name"], "length": order["length"], "mu_sigma": order["mu_sigma"] * factor}
+        if round(order["mu_sigma"], 6) >= GAMMA:
+            given = f"mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}"
+            raise ConfigError(f"{where}: order.{given}; it must be less than {GAMMA}")
     if order["name"] == "instances" and "instances" not in facts.datasets.get(dataset, {}):
         raise ConfigError(f"{where}: order instances: {dataset} has no instances; take {_with(facts, 'instances')}")
     try:
@@ -141,9 +133,9 @@ def learner(file: Path, path: tuple, facts: Facts, label: str, options: dict, le
     one_of(f"{file}: {dotted(path)}", label, learners)
     name = options.get("method", learners[label].get("method", label))
     one_of(f"{file}: {dotted(path)}.method", name, facts.methods)
-    properties = facts.methods[name].options | {"method": {}, "cell": {}}
-    rules = {"type": "object", "additionalProperties": False, "properties": properties}
-    validate(options, rules, file, path, name=f"learner {name}")
+    whole = facts.methods[name].rules
+    rules = whole | {"required": [], "properties": whole["properties"] | {"method": {}, "cell": {}}}
+    validate(options, rules, file, path, name=f"piece of learner {name}")
 
 
 def takes(method: Method, key: str) -> bool:
@@ -156,27 +148,18 @@ def takes(method: Method, key: str) -> bool:
     return True
 
 
-def piece(where: str, block: dict) -> None:
-    """Refuse a piece of a cell that the schema does not allow."""
-    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, where, name="cell")
-
-
 # --- cells -----------------------------------------------------------------------------------------------------
 
 
 def parts(where: str, facts: Facts, method: Method, spec: dict) -> None:
-    """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
-    for option, rules in method.options.items():
-        if option not in spec["learner"] and "default" not in rules:
-            raise ConfigError(f"{where}: learner {method.name} needs a value for '{option}'")
-    required(where, spec, schema("paper")["$defs"]["cell"]["properties"])
-    for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
-        if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
-            for option in schema("paper")["$defs"][part]["properties"]:
-                tests = ("batch", "every", "oracles", "shots", *facts.measured) if part == "evaluation" else ()
-                instead = option == "memory" and "memory_per_class" in spec[part]
-                if option not in spec[part] and option not in (*OPTIONAL, *tests) and not instead:
-                    raise ConfigError(f"{where}: {part} needs a value for '{option}'")
+    """Refuse a cell that lacks a part, or with a wrong value of a part that has no name of its own."""
+    options = {option: value for option, value in spec["learner"].items() if option not in ("name", "file")}
+    label = f"learner {method.file or method.name}"
+    validate(options, method.rules, where, ("learner", method.name), name=label)
+    written = {key: value for key, value in spec.items() if key not in ("dataset", "learner")}
+    validate(written, CELL | {"required": [*CELL["properties"]]}, where, ("cell",), name="cell")
+    for part in ("restriction", "budget", "evaluation"):
+        complete(where, part, spec[part])
 
 
 def cell(where: str, facts: Facts, method: Method, spec: dict) -> None:
@@ -230,7 +213,10 @@ def budget(where: str, facts: Facts, written: dict, order: dict, dataset: str) -
         raise ConfigError(
             f"{where}: budget.memory_per_class: {per_class} beside memory {budget['memory']}; leave one out"
         )
-    return budget if per_class is None else budget | {"memory": per_class * memory_slots(facts, order, dataset)}
+    if per_class is not None:
+        budget["memory"] = per_class * memory_slots(facts, order, dataset)
+    required(f"{where}: budget", budget, ["memory"])
+    return budget
 
 
 def _trains(method: Method) -> bool:
@@ -339,10 +325,6 @@ def grid(where: str, facts: Facts, spec: dict, content: dict) -> None:
     for key in grid:
         if key.startswith("learner.") and not any(takes(each, key) for each in methods):
             raise ConfigError(f"{where}.grid.{key}: none of {', '.join(grid['learner'])} takes it")
-    for key, values in grid.items():
-        for i, value in enumerate(values):
-            if key not in ("dataset", "learner") and not key.startswith("learner."):
-                piece(f"{where}.grid.{key}[{i}]", nested(key, value))
     for label in spec.get("learners", {}):
         one_of(f"{where}.learners", label, grid["learner"])
     for i, left_out in enumerate(spec.get("without", [])):

@@ -62,8 +62,7 @@ class Grid:
     def of_grid(self, where: str, spec: dict, factors: dict) -> Cell:
         """The cell of a combination of levels of a target's grid; its selected values are still to be filled in."""
         search, dataset, label = self.content.get("selection", {}), factors["dataset"], factors["learner"]
-        path = ("targets", spec["name"], "grid", "learner")
-        cell = self.cell(where, dataset, label, self.of_target(spec, factors), path)
+        cell = self.cell(where, dataset, label, self.of_target(spec, factors))
         selects = (
             search.get("use") == "cross_validated" or label in self.facts.user_methods
         )  # of which nothing is published
@@ -93,12 +92,9 @@ class Grid:
         """The method of a learner of the paper."""
         return self.facts.methods[self.content["learners"][label].get("method", label)]
 
-    def cell(self, where: str, dataset: str, label: str, over: Sequence[Layer] = (), path: tuple = ()) -> Cell:
-        """One complete cell: `over` laid over the values of data set and learner; refusals name `path` for options."""
+    def cell(self, where: str, dataset: str, label: str, over: Sequence[Layer] = ()) -> Cell:
+        """One complete cell: `over` laid over the values of data set and learner."""
         spec, method = self.written(dataset, label, over), self.method(label)
-        changed = {option: spec["learner"][option] for option in flattened(within(over, "learner"))}
-        if changed:
-            checks.learner(self.file, path, self.facts, label, changed, self.content["learners"])
         checks.parts(where, self.facts, method, spec)
         spec = self.complete(where, spec)
         method = method.with_options(spec["learner"])
@@ -142,13 +138,12 @@ class Grid:
 
     def oracle(self, where: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""
+        oracles = self.content.get("oracles", {})
         if isinstance(oracle, str):
-            oracles = self.content.get("oracles", {})
             one_of(f"{where}: oracle", oracle, oracles)
-            oracle = oracles[oracle]
-        assert isinstance(oracle, dict)  # as the schema has it
-        checks.oracle(where, self.facts, oracle, dataset)
-        return oracle | ({"aligned": aligned} if oracle["name"] == "split" else {})
+        found = oracles[oracle] if isinstance(oracle, str) else oracle
+        checks.oracle(where, self.facts, found, dataset)
+        return found | ({"aligned": aligned} if found["name"] == "split" else {})
 
     def selection(self, dataset: str, label: str) -> Selection:
         """The selection of a learner on a data set: a cell for each point of its grid."""
@@ -167,8 +162,7 @@ class Grid:
         for point in itertools.product(*grid.values()):
             values = dict(zip(grid, point))
             layers = self.of_point(dataset, label, values)
-            checks.piece(where, {key: block for key, block in flattened(layers).items() if key != "learner"})
-            points.append((values, self.cell(where, dataset, label, layers, ("selection", "grid", label))))
+            points.append((values, self.cell(where, dataset, label, layers)))
         for _, cell in points:
             checks.defined(f"{self.file}: selection", [search["metric"]], cell.spec, self.facts.classes(dataset))
         seeds = seeds_of(search["seeds"], f"{self.file}: selection.seeds")

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from clpapers.config.schemas import schema
+from clpapers.config.parts import takes
 
 
 class Layer(NamedTuple):
@@ -30,8 +30,8 @@ def merge(base: dict, over: dict) -> dict:
         if isinstance(below, dict) and isinstance(value, dict):
             name = value.get("name", below.get("name"))
             if name != below.get("name"):
-                options = schema("paper")["$defs"].get(f"{key}_options", {}).get("const", {}).get(name, below)
-                below = {k: v for k, v in below.items() if k in options}
+                options = takes(key, name)
+                below = below if options is None else {k: v for k, v in below.items() if k in options}
             merged[key] = merge(below, value)
         else:
             merged[key] = value

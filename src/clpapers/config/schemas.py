@@ -12,6 +12,7 @@ import yaml
 
 from clpapers.cache import Cache
 from clpapers.catalogue import metrics as catalogue
+from clpapers.config import parts
 from clpapers.config.refusals import ConfigError, dotted, names, short_repr
 from clpapers.home import place
 from clpapers.provenance import sha256
@@ -21,9 +22,11 @@ SCHEMAS = place("workflow/schemas")
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The JSON Schema of one kind of config file; a paper's includes all declared metrics, measures and renderers."""
+    """The JSON Schema of one kind of config file; a paper's includes the parts of cells and all that is declared."""
     rules = yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     if name == "paper":
+        rules["$defs"] |= parts.definitions()
+        rules["$defs"]["dataset"]["properties"] |= rules["$defs"]["cell"]["properties"]
         catalogue.complete(rules)
     return rules
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.catalogue.methods import DeclarationError, Method
-from clpapers.config import user_files
+from clpapers.config import parts, user_files
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
-from clpapers.config.schemas import schema, violations
+from clpapers.config.schemas import violations
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import ProvenanceError, module_file, read_record
@@ -176,12 +176,9 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
             yield path, 'without a "default"; give the value that its runs take'
         else:
             yield from (([*path, "default"], fault) for fault in violations(rules["default"], rules))
-    definitions = schema("paper")["$defs"]
-    cell_rules: dict[str, dict] = {
-        option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")
-    }
+    cell_rules: dict[str, dict] = dict(parts.Others.rules()["properties"])
     for part in ("order", "oracle", "net", "budget", "evaluation"):
-        cell_rules |= {f"{part}.{option}": rules for option, rules in definitions[part]["properties"].items()}
+        cell_rules |= {f"{part}.{option}": rules for option, rules in parts.piece(part)["properties"].items()}
     for key in method.needs:
         if key not in cell_rules:
             yield ["needs", key], f"no value of a cell; there are {names(cell_rules, key)}"

@@ -1,0 +1,111 @@
+"""Every option takes what its declaration allows; all else is refused by its name."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from clpapers.config import checks, parts
+from clpapers.config.refusals import ConfigError
+from clpapers.streams.orders import ORDERS, Stf
+
+STRUCTS = [
+    (part, name, struct)
+    for part, named in parts.PARTS.items()
+    for name, struct in (named.items() if isinstance(named, Mapping) else [(None, named)])
+]
+OPTIONS = [(part, name, struct, option) for part, name, struct in STRUCTS for option in struct.fields()]
+
+
+def values(rules):
+    """Values that a JSON Schema of an option allows, at its bounds, and values that it does not."""
+    kinds = [rules["type"]] if isinstance(rules["type"], str) else rules["type"]
+    good, bad = [None] * ("null" in kinds), [None] * ("null" not in kinds) + [{"x": 1}, "1e-3", [[]]]
+    if "enum" in rules:
+        return [*rules["enum"]], [*bad, "", 1]
+    if "boolean" in kinds:
+        return [True, False], [*bad, 0, 1, "true"]
+    if "integer" in kinds:
+        least = rules["minimum"]
+        good, bad = [*good, least, least + 1, 10**6], [*bad, least - 1, least + 0.5, float(least + 1), True]
+    if "number" in kinds:
+        low = rules.get("exclusiveMinimum", rules.get("minimum"))
+        high = rules.get("exclusiveMaximum", rules.get("maximum", 1e9))
+        good, bad = [*good, (low + high) / 2], [*bad, low - 1e-9, True]
+        (bad if "exclusiveMinimum" in rules else good).append(low)
+        (good if "maximum" in rules else bad if "exclusiveMaximum" in rules else good).append(high)
+    if "pattern" in rules:
+        good, bad = [*good, "task"], [*bad, "tasks", "task\n"]
+    if "array" in kinds:
+        inner = values(rules["items"]) if rules["items"] != {"type": "string"} else (["x"], [1])
+        good, bad = [[each] for each in inner[0]], [*bad, inner[0][0], *([each] for each in inner[1])]
+        (bad if "minItems" in rules else good).append([])
+    if "object" in kinds:
+        good = [{key: values(each)[0][0] for key, each in rules["properties"].items()}]
+        bad = [*bad, {}, good[0] | {"x": 1}]
+    return good, bad
+
+
+def complete(name, struct):
+    """A complete part with the first allowed value of each option that must be given."""
+    rules = struct.rules()
+    return ({"name": name} if name else {}) | {key: values(rules["properties"][key])[0][0] for key in rules["required"]}
+
+
+@pytest.mark.parametrize(("part", "name", "struct", "option"), OPTIONS)
+def test_an_option_takes_the_values_within_its_bounds_and_no_others(part, name, struct, option):
+    whole, (good, bad) = complete(name, struct), values(struct.rules()["properties"][option])
+    for value in good:
+        checks.complete("here", part, whole | {option: value})
+    for value in bad:
+        with pytest.raises(ConfigError, match=rf"^here: {part}.{option}\b"):
+            checks.complete("here", part, whole | {option: value})
+    if option in struct.defaults():
+        checks.complete("here", part, whole)
+    else:
+        with pytest.raises(ConfigError, match=f"^here: {part}: '{option}' is missing"):
+            checks.complete("here", part, {key: value for key, value in whole.items() if key != option})
+
+
+@pytest.mark.parametrize(("part", "name", "struct"), STRUCTS)
+def test_a_part_takes_no_option_of_another_and_says_which_it_takes(part, name, struct):
+    own, taken = set(struct.fields()), ", ".join(sorted(struct.fields()))
+    for other in {option for each, _, _, option in OPTIONS if each == part} - own | {"lenght"}:
+        with pytest.raises(ConfigError, match=f"^here: {part}: unknown key '{other}'; allowed: {taken}$"):
+            checks.complete("here", part, complete(name, struct) | {other: 1})
+    for wrong in (None, 5, "x", [1]):
+        with pytest.raises(ConfigError, match=f"^here: {part}: .* is not of type object"):
+            checks.complete("here", part, wrong)
+
+
+@pytest.mark.parametrize("part", [part for part, named in parts.PARTS.items() if isinstance(named, Mapping)])
+@pytest.mark.parametrize("name", [None, "x", 3, ["stf"], {}])
+def test_a_name_that_no_part_has_is_refused(part, name):
+    with pytest.raises(ConfigError, match=rf"^here: {part}\.name: "):
+        checks.complete("here", part, {"name": name})
+
+
+def test_rules_are_what_annotations_say():
+    count = {"type": "integer", "minimum": 1}
+    factor = {"type": "number", "exclusiveMinimum": 0, "description": "multiplies mu_sigma"}
+    length = count | {"type": ["integer", "null"], "description": "items of the training split that come; null: all"}
+    mu_sigma = {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 0.5,
+        "description": "how long a class lasts",
+    }
+    assert Stf.rules()["properties"] == {"length": length, "mu_sigma": mu_sigma, "mu_sigma_factor": factor}
+    budget, tests = parts.Budget.rules(), parts.Evaluation.rules()["properties"]
+    assert budget["required"] == ["optimizer", "learning_rate", "batch", "replay_batch"]
+    batch = {"type": ["integer", "string"], "minimum": 1, "pattern": "^task$"}
+    assert budget["properties"]["batch"].items() >= batch.items()
+    assert budget["properties"]["memory"].items() >= count.items()
+    assert tests["gradients"]["properties"]["size"] == count
+    assert ORDERS["split_range"].defaults() == dict.fromkeys(("items", "iterations", "random_state")) | {
+        "epochs": 1, "cycles": 1}  # fmt: skip
+
+
+def test_a_piece_of_a_part_has_the_options_of_all_its_names():
+    assert parts.piece("net")["properties"].keys() == {"name"}.union(*(each.fields() for each in parts.NETS.values()))
+    assert parts.takes("net", "cnn").keys() == {"width"}
+    assert parts.takes("net", ["cnn"]) is parts.takes("budget", "cnn") is None
