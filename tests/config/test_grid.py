@@ -138,7 +138,6 @@ def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selec
          "others"),
         ("learner.forward", "learner.mask", "selection.grid.er: 'learner.mask' is no value of the learner's cell, such "
          "as budget.memory"),
-        ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
         ("[separate, con", "[sideways, con", "selection.grid.er: learner.er.forward: 'sideways' is not one of "
          "separate, joint, concatenated"),
         ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing; a target "
@@ -156,7 +155,6 @@ def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selec
         (MNIST_ONLY, MNIST_ONLY[:-1] + ", budget.learning_rate: [0.1, 0.5]}", "targets.table1, cell dataset=mnist "
          "learner=er budget.learning_rate=0.1: budget.learning_rate is selected; leave it out here or out of "
          "selection.grid"),
-        ("use: cross_validated", "use: guessed", "selection.use: 'guessed' is not one of published, cross_validated"),
     ],
 )  # fmt: skip
 def test_a_bad_selection_is_refused_in_one_line(selecting, old, new, line):

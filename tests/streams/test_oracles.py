@@ -183,9 +183,7 @@ def test_chunks_of_overlapping_classes_are_known_by_their_outputs():
     assert said.task_classes.sum(axis=1).tolist() == [4, 4, 4]
 
 
-def test_what_no_oracle_is_is_refused():
-    with pytest.raises(ValueError, match="name: 'oracle' is not one of none, split"):
-        told({"name": "oracle"})
+def test_tasks_without_classes_are_refused():
     with pytest.raises(ValueError, match="oracle split: 11 tasks are more than the 10 classes"):
         told(split(11))
     with pytest.raises(ValueError, match=r"shares \[0.2, 0.3, 0.5\] leave a task with none of the 2 classes"):

@@ -195,13 +195,3 @@ def test_random_multi_models_unrestricted_chance(oracle, classes, expected, orde
     stream = orders.make(order, labels, 0)
     said = oracles.identify(oracle, order, stream, labels[stream.indices], labels, classes, 0)
     assert 100 * expected_accuracy(said.task_classes[said.test]) == pytest.approx(expected)
-
-
-def test_a_simulated_guess_has_the_chance():
-    masks = restrictions.view_masks("independent", sp(10), SPLIT, CIFAR100_TEST, 100, BATCH, 0)
-    drawn = np.random.default_rng(0).random((50, *masks.shape[:1], 1))
-    ranked = np.cumsum(masks, axis=1)
-    guess = (ranked[None] > drawn * ranked[None, :, -1:]).argmax(axis=2)
-    expected = expected_accuracy(masks)
-    error = np.sqrt(expected * (1 - expected) / guess.size)
-    assert abs((guess == CIFAR100_TEST).mean() - expected) < 4 * error

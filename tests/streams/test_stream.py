@@ -18,13 +18,10 @@ ALL = [
     {"name": "split", "tasks": 3},
     {"name": "split_two", "tasks": 3},
     {"name": "dominant", "share": 0.55},
-    {"name": "split", "tasks": 3, "epochs": 3},
-    {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3, "epochs": 2},
     {"name": "split_ordered", "tasks": 3, "cycles": 2},
     {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3, "epochs": 2, "cycles": 3},
     {"name": "permuted_pixels", "tasks": 3},
     {"name": "permuted_pixels", "tasks": 3, "cycles": 2, "unpermuted_first": True},
-    {"name": "permuted_pixels", "tasks": 3, "epochs": 2},
     {"name": "permuted_pixels", "tasks": 1, "length": 20},
     {"name": "random", "length": 50},
     {"name": "offline", "items": 450},
@@ -97,12 +94,9 @@ def changed(array, position, value):
         (lambda s: {"indices": s.indices.astype(np.int32)}, "indices: int32 instead of int64"),
         (lambda s: {"indices": s.indices[:, None]}, r"indices: shape \(200, 1\)"),
         (lambda s: {"timestamps": s.timestamps[1:]}, r"timestamps: shape \(199,\)"),
-        (lambda s: {"timestamps": s.timestamps[::-1]}, "timestamps: not ascending"),
         (lambda s: {"timestamps": changed(s.timestamps, 7, np.nan)}, "timestamps: not ascending"),
         (lambda s: {"timestamps": s.timestamps + 0.5}, "timestamps: not ascending"),
-        (lambda s: {"timestamps": s.timestamps - 0.5}, "timestamps: not ascending"),
         (lambda s: {"class_parameters": s.class_parameters[:, :3]}, "class_parameters: shape"),
-        (lambda s: {"boundaries": s.boundaries[::-1]}, "boundaries: not ascending"),
         (lambda s: {"boundaries": changed(s.boundaries, 0, 0)}, "boundaries: not ascending"),
         (lambda s: {"boundaries": changed(s.boundaries, -1, 200)}, "boundaries: not ascending"),
         (lambda s: {"indices": np.tile(s.indices[:100], 2)[np.r_[0:99, 0, 100:200]]}, "occurs more than once"),
@@ -112,7 +106,6 @@ def changed(array, position, value):
          r"transforms: shape \(3, 6\), .* each task of 4 chunks"),
         (lambda s: {"transforms": np.empty((0, 6), dtype=np.int64)}, r"transforms: shape \(0, 6\)"),
         (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
-        (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
         (lambda s: {"seed": -1}, "seed"),
         (lambda s: {"data": ("mnist", "by label")}, r"data: shape \(2,\) instead of \[3\]"),
         (lambda s: {"data": (0, 1, 2)}, "data: int64 instead of str"),
@@ -149,13 +142,6 @@ def test_other_archives_and_arrays_are_refused(tmp_path, split):
         stream.load(tmp_path / "pickled.npz")
 
 
-def test_stream_files_without_transforms_are_refused(tmp_path, split):
-    arrays = {name: getattr(split, name) for name in ("indices", "timestamps", "class_parameters", "boundaries")}
-    np.savez(tmp_path / "seed2.npz", **arrays, seed=np.int64(2))
-    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed, data; delete it"):
-        stream.load(tmp_path / "seed2.npz")
-
-
 @pytest.mark.parametrize(
     ("boundaries", "n", "batch", "ends"),
     [
@@ -189,8 +175,3 @@ def test_batches_never_cross_a_boundary(boundaries, batch):
     assert boundaries <= set(ends.tolist())
     short = set(ends[sizes < batch].tolist())
     assert short <= boundaries | {200}  # only what is left of a chunk
-
-
-def test_missing_file_is_an_oserror(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"absent.npz"):
-        stream.load(tmp_path / "absent.npz")

@@ -37,9 +37,13 @@ class Struct:
     @classmethod
     @functools.cache
     def fields(cls) -> dict[str, Any]:
-        """The annotation of each option, those of a base first."""
-        found = [inspect.get_annotations(each) for each in reversed(cls.__mro__)]
-        return {key: kind for each in found for key, kind in each.items() if typing.get_origin(kind) is not ClassVar}
+        """The annotation of each option, those of a base first; one that is annotated again comes last."""
+        found: dict[str, Any] = {}
+        for key, kind in (item for each in reversed(cls.__mro__) for item in inspect.get_annotations(each).items()):
+            if typing.get_origin(kind) is not ClassVar:
+                found.pop(key, None)
+                found[key] = kind
+        return found
 
     @classmethod
     @functools.cache

@@ -56,7 +56,7 @@ class Order(Struct):
         return NO_TRANSFORMS
 
     def chunk(self, labels: np.ndarray, classes: int, seed: int) -> np.ndarray:
-        """The chunk of each item, [n], in an order whose chunks are groups of classes."""
+        """The chunk of each item, [n], where chunks are groups of classes; −1 for an item that does not come."""
         chunk = chunks_of_classes(self.canonical(), classes, seed)
         assert chunk is not None
         return chunk[labels]
@@ -70,7 +70,7 @@ class Repeated(Order):
 
     def repeat(self, parts: Parts, classes: int, seed: int) -> Parts:
         """Each chunk comes `epochs` times, or up to `items`, and the whole `cycles` times, each shuffled afresh."""
-        items = getattr(self, "items", None)
+        items = getattr(self, "items", None)  # of a task
         if self.epochs == self.cycles == 1 and not items:
             return parts
         indices, _, _, boundaries = parts
@@ -84,11 +84,19 @@ class Repeated(Order):
         return whole, *_undrawn(whole.size, classes), np.cumsum([chunk.size for chunk in repeated])[:-1]
 
 
-class Counted(Repeated):
-    """An order whose tasks may also be counted in items, or in a cell's description in steps."""
+class Split(Repeated):
+    """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid.
 
+    A cell's description may count the items of a task in steps, `iterations`.
+    """
+
+    name = "split"
+    tasks: Tasks
     items: Items | None = None
     iterations: Annotated[Count | None, "steps a task; a step has a batch of items"] = None
+
+    def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
+        return _in_chunks(self.name, self.chunk(labels, classes, seed), self.tasks, classes, seed)
 
 
 class Stf(Order):
@@ -105,16 +113,6 @@ class Stf(Order):
         return indices, stf.rounded(times), stf.rounded(parameters), NO_BOUNDARIES
 
 
-class Split(Counted):
-    """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-
-    name = "split"
-    tasks: Tasks
-
-    def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
-        return _in_chunks(self.name, self.chunk(labels, classes, seed), self.tasks, classes, seed)
-
-
 class SplitTwo(Order):
     """Split twice, on a random half of each class's items each time (larger half first): rule 4 of `rules`."""
 
@@ -127,11 +125,10 @@ class SplitTwo(Order):
         return _in_chunks(self.name, chunk, 2 * self.tasks, classes, seed)
 
 
-class SplitDomains(Counted):
+class SplitDomains(Split):
     """The tasks and items of split, in which an output stands for a place within the task (van de Ven et al. 2022)."""
 
     name = "split_domains"
-    tasks: Tasks
 
     def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
         chunk = domains_of_classes(self.canonical(), classes, seed)[0][labels]
@@ -144,7 +141,7 @@ class SplitOrdered(Split):
     name = "split_ordered"
 
 
-class SplitRange(Counted):
+class SplitRange(Split):
     """As split, with the classes `first` to `last` only: tasks for selection, and the others (`agem`, section 2)."""
 
     name = "split_range"
@@ -153,14 +150,8 @@ class SplitRange(Counted):
     tasks: Tasks
     random_state: RandomState = None
 
-    def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
-        chunk = self.chunk(labels, classes, seed)
-        kept = np.flatnonzero(chunk >= 0)
-        indices, times, parameters, boundaries = _in_chunks(self.name, chunk[kept], self.tasks, classes, seed)
-        return kept[indices], times, parameters, boundaries
 
-
-class SplitOverlapping(Counted):
+class SplitOverlapping(Split):
     """Tasks that may share classes, but no item (`agem`, section 6).
 
     A class's items are dealt at random, as equally as possible, to its tasks; classes without a task are left out.
@@ -172,7 +163,7 @@ class SplitOverlapping(Counted):
     tasks: Tasks
     per_task: Annotated[Count, "classes"]
 
-    def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
+    def chunk(self, labels: np.ndarray, classes: int, seed: int) -> np.ndarray:
         drawn = overlapping_classes(self.canonical(), classes, seed).ravel()
         outputs, counts = np.argsort(drawn, kind="stable"), np.bincount(drawn, minlength=classes)  # class by class
         items = np.bincount(labels, minlength=classes)
@@ -183,12 +174,8 @@ class SplitOverlapping(Counted):
                 "items; lengthen the stream or lower tasks"
             )
         ranks = _ranks(labels, classes, generator(seed, "split_overlapping parts"))
-        kept = np.flatnonzero(counts[labels])
-        kept_labels = labels[kept]
-        output = outputs[(np.cumsum(counts) - counts)[kept_labels] + ranks[kept] % counts[kept_labels]]
-        chunk = output // self.per_task
-        indices, times, parameters, boundaries = _in_chunks(self.name, chunk, self.tasks, classes, seed)
-        return kept[indices], times, parameters, boundaries
+        which = (np.cumsum(counts) - counts)[labels] + ranks % np.maximum(counts, 1)[labels]
+        return np.where(counts[labels], outputs[np.minimum(which, outputs.size - 1)] // self.per_task, -1)
 
 
 class Dominant(Order):
@@ -313,7 +300,7 @@ def read(order: dict) -> Order:
         options[key] = float(f"{value:.6g}") if isinstance(value, float) else value
     del options["name"]
     made = ORDERS[name](**options)
-    if isinstance(made, Counted) and made.items and (made.epochs, made.cycles) != (1, 1):
+    if isinstance(made, Split) and made.items and (made.epochs, made.cycles) != (1, 1):
         raise ValueError(f"order {name}: items: a task of so many items is not repeated; leave out epochs and cycles")
     return made
 
@@ -383,12 +370,14 @@ def make(
 
 
 def _in_chunks(name: str, chunk: np.ndarray, chunks: int, classes: int, seed: int) -> Parts:
-    """Items by their `chunk` [n], shuffled inside each."""
+    """Items by their `chunk` [n], shuffled inside each; those of chunk −1 do not come."""
+    kept = np.flatnonzero(chunk >= 0)
+    chunk = chunk[kept]
     sizes = np.bincount(chunk, minlength=chunks)
     if not sizes.all():
         raise ValueError(f"order {name}: one of {chunks} chunks has no item among {chunk.size}; lengthen the stream")
     starts = np.cumsum(sizes)[:-1]
-    indices = np.argsort(chunk.astype(np.int16) if chunks < 1 << 15 else chunk, kind="stable")  # int16 by radix
+    indices = kept[np.argsort(chunk.astype(np.int16) if chunks < 1 << 15 else chunk, kind="stable")]  # int16 by radix
     items = generator(seed, f"{name} items")
     for part in np.split(indices, starts):
         items.shuffle(part)
