@@ -82,6 +82,13 @@ def test_a_ring_keeps_the_last_items_of_a_class():
     assert [memory.items[0, k, memory.valid[0, k]].tolist() for k in (0, 1)] == [[2, 3, 21, 22], [41, 42, 60, 61]]
 
 
+def test_a_ring_counts_an_item_of_several_epochs_where_it_comes_last():
+    """Items 0 1 2, then 2 0 1: the last two that came are 0 and 1."""
+    spec = cell(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
+    memory = Way(spec, images(), [stream([0, 1, 2, 2, 0, 1, 40], boundaries=[6])]).learner.memory
+    assert memory.items[0, 0, memory.valid[0, 0]].tolist() == [0, 1]
+
+
 def test_uniform_keeps_every_item_of_a_class_alike():
     memory = way(A_GEM, seeds=range(200)).learner.memory
     kept = torch.bincount(memory.items[memory.labels == 3] - 21, minlength=7)

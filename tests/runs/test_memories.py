@@ -9,7 +9,16 @@ from scipy import stats
 from tiny import CPU
 
 from clpapers.runs.images import Images
-from clpapers.runs.memories import Draws, Memory, class_balanced, greedy, reservoir, uniform_draws, weighted_draws
+from clpapers.runs.memories import (
+    Draws,
+    Memory,
+    _last_writes,
+    class_balanced,
+    greedy,
+    reservoir,
+    uniform_draws,
+    weighted_draws,
+)
 
 POLICIES = {"reservoir": reservoir.plan, "class_balanced": class_balanced.plan, "greedy": greedy.plan}
 
@@ -79,6 +88,20 @@ def test_class_balanced_by_hand():
         assert slots[3] in (-1, slots[2])  # replaces the other 1, or is dropped: never the 0
     fates = [class_balanced.plan(np.array([0, 0, 1, 1]), 2, np.random.default_rng(s))[3] >= 0 for s in range(400)]
     assert 160 < sum(fates) < 240  # kept with probability m_c/n_c = 1/2
+
+
+def test_only_a_class_that_led_in_a_filled_memory_is_full():
+    """Capacity 3, classes 0 1 1 0: class 0 led at first, but class 1 as the memory was filled. So a 1 gives way."""
+    for seed in range(20):
+        slots = class_balanced.plan(np.array([0, 1, 1, 0]), 3, np.random.default_rng(seed))
+        assert list(slots[:3]) == [0, 1, 2]
+        assert slots[3] in (1, 2)
+
+
+def test_of_a_batchs_items_for_one_slot_the_last_is_written():
+    """In batches of three; slot 9 is the spare one. A GPU scatters in any order."""
+    slots = np.array([0, 1, 0, -1, 1, 0])
+    assert _last_writes(slots, np.array([3, 6]), 9).tolist() == [9, 1, 0, 9, 1, 0]
 
 
 def test_greedy_by_hand():
