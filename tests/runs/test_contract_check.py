@@ -133,32 +133,6 @@ def test_a_loss_that_diverges_is_told_with_its_step(tried):
     assert len(said) == 5
 
 
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        "Adam(self.parameters, lr=0.01)",
-        "AdamW(self.net.parameters(), amsgrad=True)",
-        "SGD(self.parameters, lr=0.1, momentum=0.9, nesterov=True)",
-        "RMSprop([{'params': self.parameters[:1]}, {'params': self.parameters[1:], 'lr': 0.1}])",
-        "Adagrad(self.parameters)",
-    ],
-)
-@pytest.mark.parametrize("schedule", ["StepLR(self.own, 3, 0.5)", "CosineAnnealingLR(self.own, 10)"])
-def test_the_state_of_an_optimiser_of_pytorch_is_kept(tried, optimizer, schedule):
-    text = OBSERVE.replace(
-        "    def observe",
-        "    def __init__(self, setting):\n"
-        "        super().__init__(setting)\n"
-        f"        self.own = torch.optim.{optimizer}\n"
-        f"        self.schedule = torch.optim.lr_scheduler.{schedule}\n\n"
-        "    def observe",
-    )
-    stepped = (
-        "self.own.zero_grad()\n        loss.sum().backward()\n        self.own.step()\n        self.schedule.step()"
-    )
-    assert tried(text.replace("self.step(loss)", stepped))[-1] == "killed and gone on with, it ends in the same bytes"
-
-
 PLAIN = """\
 import torch
 import torch.nn.functional as F
@@ -282,37 +256,6 @@ def with_state(begin, step):
     """A method that begins with some state and uses it in each step."""
     init = f"    def __init__(self, setting):\n        super().__init__(setting)\n        {begin}\n\n    def observe"
     return OBSERVE.replace("    def observe", init).replace("self.step(loss)", step)
-
-
-@pytest.mark.parametrize(
-    ("begin", "step"),
-    [
-        ("self.seen = 0", "self.seen += 1\n        self.step(loss / self.seen)"),
-        ("self.kept = []", "self.kept.append(x)\n        self.step(loss * self.kept[t // 2].mean((1, 2, 3, 4)))"),
-        ("self.mean = None", "self.mean = x if self.mean is None else (self.mean + x) / 2\n"
-         "        self.step(loss + self.mean.mean())"),
-        ("self.rule = self.optimizer.descend", "self.rule(loss)"),
-        ("self.rng = torch.Generator().manual_seed(3)",
-         "self.step(loss * torch.rand(1, generator=self.rng, dtype=loss.dtype))"),
-        ("self.teacher = __import__('copy').deepcopy(self.net)",
-         "for one, other in zip(self.teacher.parameters(), self.parameters):\n"
-         "            one.data.lerp_(other.data, 0.1)\n"
-         "        self.step(loss + (self.teacher(x).detach() - logits).square().mean((1, 2)))"),
-        ("self.own = torch.optim.LBFGS(self.parameters, lr=0.1, max_iter=3)",
-         "def closure():\n"
-         "            self.own.zero_grad()\n"
-         "            again = self.loss(t, self.net(x), y).sum()\n"
-         "            again.backward()\n"
-         "            return again\n"
-         "        self.own.step(closure)"),
-    ],
-    ids=["counter", "list", "lazy tensor", "bound method", "generator", "teacher", "LBFGS"],
-)  # fmt: skip
-def test_state_that_changes_is_kept_as_it_is(tried, begin, step):
-    text = with_state(begin, step)
-    if "LBFGS" in begin:
-        text = text.replace('"options"', '"stackable": False, "options"')
-    assert tried(text)[-1] == "killed and gone on with, it ends in the same bytes"
 
 
 @pytest.mark.parametrize(

@@ -366,20 +366,6 @@ def test_training_equals_the_plain_loop(learner, net, train, seeds):
 # --- what does not matter ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
-def test_a_seed_that_diverges_leaves_its_stack_mates_alone(learner):
-    whole, broken = along(learner), along(learner)
-    whole.walk(until=2)
-    broken.walk(until=2)
-    with torch.no_grad():
-        broken.learner.parameters[0][1, 0] = torch.nan
-    whole.walk()
-    broken.walk()
-    for healthy, poisoned in zip(whole.learner.parameters, broken.learner.parameters):
-        assert torch.equal(healthy[0], poisoned[0])
-    assert broken.learner.parameters[-1][1].isnan().all()
-
-
 @pytest.mark.parametrize("learner", [EWC | {"fisher": {"interval": 50, "decay": 0.9}}, RWALK | {"interval": 50}])
 def test_an_interval_longer_than_every_task_leaves_nothing_important(learner):
     """As on CUB, whose tasks have 30 steps: the table has EWC and RWALK where VAN is."""
@@ -388,16 +374,3 @@ def test_an_interval_longer_than_every_task_leaves_nothing_important(learner):
     importance = way.learner.pulls[-1][0] if learner["name"] == "ewc" else way.learner.importance
     assert not any(v.any() for v in importance)
     assert all(torch.equal(a, b) for a, b in zip(held, single))
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
-def test_a_change_alone_moves_nothing(learner):
-    """Neither the weights nor, with MAS, which looks at all items again, the net's mode, gradients or statistics."""
-    way = along(learner, CNN)
-    way.walk(until=int(way.changes.argmax()))
-    before = {k: v.clone() for k, v in way.learner.net.state_dict().items()}
-    gradients = [p.grad.clone() for p in way.learner.parameters]
-    way.learner.task_change(way.t)
-    assert all(torch.equal(before[k], v) for k, v in way.learner.net.state_dict().items())
-    assert all(torch.equal(p.grad, g) for p, g in zip(way.learner.parameters, gradients))
-    assert way.learner.net.training

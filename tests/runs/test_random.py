@@ -62,15 +62,6 @@ def test_where_the_task_says_nothing_of_the_class_all_compete(oracle):
     assert_uniform(guesses(way, tasks)[0].numpy(), range(6))
 
 
-@pytest.mark.parametrize("learner", [RANDOM, RANDMM], ids=["random", "random_multi_model"])
-def test_a_seed_does_not_depend_on_its_stack_mates(learner):
-    tasks = torch.arange(30).expand(3, -1) % 3
-    together = guesses(guesser(learner, seeds=(0, 1, 2)), tasks)
-    for s in range(3):
-        assert torch.equal(together[s], guesses(guesser(learner, seeds=(s,)), tasks[:1])[0])
-    assert not torch.equal(together[0], together[1])
-
-
 def test_nothing_is_trained_or_kept():
     way = guesser(RANDOM)
     assert way.learner.net is None

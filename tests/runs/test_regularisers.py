@@ -161,18 +161,6 @@ def test_separate_centres_are_a_penalty_for_each_task():
     assert_same_net(way.learner.net, net, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_squared_gradients_leave_no_trace(net):
-    """Neither on the running statistics, nor on the mode, nor among the gradients."""
-    stacked = stack(lambda: nets.build(net, (1, 8, 8), 4).double(), [0, 1]).train()
-    x = torch.rand(2, 5, 1, 8, 8, dtype=torch.float64)
-    before = {k: v.clone() for k, v in stacked.state_dict().items()}
-    squared_gradients(stacked, x)
-    assert all(torch.equal(before[k], v) for k, v in stacked.state_dict().items())
-    assert stacked.training
-    assert all(p.grad is None for p in stacked.parameters())
-
-
 def test_a_layer_without_squared_gradients_is_named():
     net = stack(lambda: nets.build({"name": "resnet18_reduced", "width": 1, "head": "cosine"}, (1, 8, 8), 4), [0])
     with pytest.raises(ValueError, match="no squared gradients for CosineLinear; add it to SQUARED"):
@@ -378,16 +366,3 @@ def test_si_by_hand():
 
 
 # --- what a change of task does ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
-def test_what_was_kept_does_not_follow_the_live_weights(learner):
-    spec = cell(learner, MLP)
-    way = Way(spec, DATA, [made(spec, DATA)])
-    way.walk(until=int(way.changes.argmax()) + 1)
-    kept = way.learner.pulls[-1][1] if learner is EWC else way.learner.anchor
-    then = [each.clone() for each in kept]
-    way.step()
-    assert not way.changes[way.t - 1]
-    assert all(torch.equal(a, b) for a, b in zip(kept, then))
-    assert any((k != p.detach()).any() for k, p in zip(kept, way.learner.parameters))
