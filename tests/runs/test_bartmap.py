@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from courses import Way
-from tiny import OPTIONS, cell, stream
+from tiny import OPTIONS, Way, cell, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes

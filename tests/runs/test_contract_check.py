@@ -109,12 +109,8 @@ class Mine(Learner):
          "mine.py:7: Mine has no observe; write observe(self, t, x, y), one step"),
         ("        return Observed(loss, logits)\n", "",
          "mine.py:8: observe returns NoneType; return Observed(loss, logits)"),
-        ("return Observed(loss, logits)", "return loss",
-         "mine.py:8: observe returns float64 [2]; return Observed(loss, logits)"),
         ("Observed(loss, logits)", "Observed(loss.mean(), logits)",
          "mine.py:8: observe returns loss of float64 []; there are 2 seeds, return [2] or None"),
-        ("Observed(loss, logits)", "Observed(0.0, logits)", "mine.py:8: observe returns loss of float; "),
-        ("Observed(loss, logits)", "Observed(loss, logits[0])", "return [2, 5, 4] or None"),
         ("self.step(loss)", "raise KeyError", "mine.py:11: learning: KeyError: in observe of mine.py"),
         ("self.step(loss)", "self.scores_of([], x)", "mine.py:11: learning: NotImplementedError: in scores_of"),
     ],
@@ -156,11 +152,7 @@ class Mine(Method):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("return self.net(x)\n", "return torch.cat([self.net(x), x.new_ones(len(x), 1)], 1)\n",
-         ":15: predict returns "),
         ("return self.net(x)\n", "return self.net(x).argmax(1)\n", ":15: predict returns int64 ["),
-        ("return self.net(x)\n", "return self.net(x) / torch.tensor([1, 1, 1, 0]) * 0\n", ":15: predict returns NaN"),
-        ("return self.net(x)\n", "return next(self.net.parameters()).data.add_(1) is x\n", ":15: predict returns bool"),
         ("return self.net(x)\n",
          "next(self.net.parameters()).data.add_(1)\n        return self.net(x)\n", ":15: asked twice, predict"),
         ("return self.net(x)\n",
@@ -168,8 +160,6 @@ class Mine(Method):
          ":15: asked twice, predict"),
         ("logits = self.net(x)\n", "logits = self.net(x) * getattr(self, 'heard', 1)\n", None),
         ("return logits", "return loss", ":7: observe returns float64 []"),
-        ("return logits", "return loss.item()", ":7: observe returns float;"),
-        ("return logits", "return y", ":7: observe returns int64 ["),
         ("def observe(self, x, y)", "def observes(self, x, y)", ":6: Mine has no observe"),
         ("loss.backward()", "loss.backwards()", ":11: learning: AttributeError: 'Tensor' object"),
         ("return logits", "return logits[:, self.setting.tasks]", ":13: learning: AttributeError: "),
@@ -226,8 +216,6 @@ def test_what_an_author_writes_anyway_keeps_every_contract(tried, old, new):
          ":10: setting.tasks is not there"),
         ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x) + tasks[..., None]\n\n"
          "    def observe", ":9: tasks is not there"),
-        ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x).argmax(2)\n\n    def observe",
-         ":8: scores returns int64 [2, "),
         ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x)[:1]\n\n    def observe",
          ":8: scores returns float64 [1, "),
         ("    def observe", "    def scores(self, x, tasks):\n        self.parameters[0].data += 1\n"

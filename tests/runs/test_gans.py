@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import assert_same_net
-from tiny import CPU
+from tiny import CPU, assert_same_net
 from torch import nn
 
 from clpapers.randomness import generator

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from courses import CNN, LR, MLP, Way, assert_same_net, cell, cross_entropy, images, made
 from scipy.optimize import lsq_linear
-from tiny import split, stream
+from tiny import CNN, LR, MLP, Way, assert_same_net, cross_entropy, images, made, split, stream, two_tasks
 
 from clpapers.runs.constrained import project
 from clpapers.runs.learners.a_gem import closest
@@ -30,7 +29,7 @@ def way(learner, net=MLP, order=CLASSES, seeds=(0, 1), train="oracle", items=7):
     """Three tasks: of two classes each; of all six classes through other pixels; of ten items of any class."""
     data = images(classes=6, items=items)
     memory = 2 * (6 if order is CLASSES else 18)  # two items of each class of each task
-    spec = cell(learner, net, oracle=CHUNKS, order=order, train=train, memory=memory, replay_batch=REFERENCE)
+    spec = two_tasks(learner, net, oracle=CHUNKS, order=order, train=train, memory=memory, replay_batch=REFERENCE)
     pixels = int(np.prod(data.train_x.shape[1:]))
     streams = [orders.make(order, data.train_y, seed, pixels=pixels) for seed in seeds]
     if order is RANDOM:
@@ -76,7 +75,7 @@ def test_an_item_that_comes_in_several_epochs_is_kept_once(write):
 
 
 def test_a_ring_keeps_the_last_items_of_a_class():
-    spec = cell(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
+    spec = two_tasks(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
     here = Way(spec, images(), [stream([0, 20, 1, 2, 21, 22, 3, 40, 60, 41, 61, 42], boundaries=[7])])
     memory = here.learner.memory
     assert [memory.items[0, k, memory.valid[0, k]].tolist() for k in (0, 1)] == [[2, 3, 21, 22], [41, 42, 60, 61]]
@@ -84,7 +83,7 @@ def test_a_ring_keeps_the_last_items_of_a_class():
 
 def test_a_ring_counts_an_item_of_several_epochs_where_it_comes_last():
     """Items 0 1 2, then 2 0 1: the last two that came are 0 and 1."""
-    spec = cell(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
+    spec = two_tasks(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
     memory = Way(spec, images(), [stream([0, 1, 2, 2, 0, 1, 40], boundaries=[6])]).learner.memory
     assert memory.items[0, 0, memory.valid[0, 0]].tolist() == [0, 1]
 
@@ -98,7 +97,7 @@ def test_uniform_keeps_every_item_of_a_class_alike():
 
 def test_where_a_class_is_scarce_its_items_are_all_held_and_the_rest_repeats():
     """Task 0 shows three items of class 0 and one of class 1; task 1 five of class 2."""
-    spec = cell(S_GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=3 * 2 * 4)
+    spec = two_tasks(S_GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=3 * 2 * 4)
     here = Way(spec, images(), [stream([0, 20, 1, 2, 40, 41, 42, 43, 44], boundaries=[4])])
     memory = here.learner.memory
     assert memory.counts.tolist() == [[4, 3]]
@@ -111,7 +110,7 @@ def test_where_a_class_is_scarce_its_items_are_all_held_and_the_rest_repeats():
 
 @pytest.mark.parametrize("oracle", [split(3), {"name": "random_tasks", "tasks": 2}], ids=lambda oracle: oracle["name"])
 def test_tasks_that_do_not_follow_one_another_are_refused(oracle):
-    spec = cell(A_GEM, MLP, oracle=oracle, order=RANDOM)
+    spec = two_tasks(A_GEM, MLP, oracle=oracle, order=RANDOM)
     data = images(classes=6, items=7)
     with pytest.raises(ValueError, match="tasks that follow one another"):
         Way(spec, data, [made(spec, data)])
@@ -309,7 +308,7 @@ def test_a_run_equals_a_plain_module_s(seeds, net, order, train, learner):
 
 @ALL
 def test_without_a_second_task_it_is_plain_descent(learner):
-    spec = cell(learner, MLP, oracle={"name": "none"}, order=RANDOM)
+    spec = two_tasks(learner, MLP, oracle={"name": "none"}, order=RANDOM)
     data = images()
     held = Way(spec, data, [made(spec, data)]).walk()
     single = Way(spec | {"learner": {"name": "single"}}, data, [made(spec, data)]).walk()

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from courses import Way, images
-from tiny import OPTIONS, cell, stream
+from tiny import OPTIONS, Way, cell, images, stream
 
 from clpapers.randomness import generator
 

@@ -5,8 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made
-from tiny import split
+from tiny import MLP, RESNET, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 from torch.distributions import Bernoulli, Independent, Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -18,7 +17,7 @@ PIXELS = 16
 
 
 def on_its_way(options=(), seeds=(0,), net=MLP, data=DATA, **changed):
-    spec = cell(GR | dict(options), net, **THREE | changed)
+    spec = two_tasks(GR | dict(options), net, **THREE | changed)
     return Way(spec, data, [made(spec, data, seed) for seed in seeds])
 
 

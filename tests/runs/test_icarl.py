@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, LINEAR, MLP, Way, assert_same_net, cell, cross_entropy, images, made
-from tiny import CPU, split
+from tiny import CNN, CPU, LINEAR, MLP, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 
 from clpapers.runs import loop
 from clpapers.runs.learners.icarl import herd
@@ -23,7 +22,7 @@ RANDOM = {"oracle": {"name": "mixed"}, "order": {"name": "random", "length": Non
 
 
 def on_its_way(net=MLP, data=DATA, seed=0, learner=ICARL, **changed):
-    spec = cell(learner, net, **THREE | changed)
+    spec = two_tasks(learner, net, **THREE | changed)
     return Way(spec, data, [made(spec, data, seed)])
 
 
@@ -276,7 +275,7 @@ def test_an_exemplar_of_each_class_is_drawn_uniformly():
 
 def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means():
     """The first of its classes until its end, also before the first step of all."""
-    spec = cell(BY_TASK, MLP, train="oracle", **THREE | {"oracle": {"name": "chunks"}}, memory=12)
+    spec = two_tasks(BY_TASK, MLP, train="oracle", **THREE | {"oracle": {"name": "chunks"}}, memory=12)
     spec["evaluation"]["shots"] = 10
     (result,) = loop.train(spec, DATA, {0: made(spec, DATA, 0)}, CPU)
     tests = result["tasks"]

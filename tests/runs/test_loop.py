@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from courses import Way, assert_same_net
 from tiny import (
     CHUNKS,
     CPU,
@@ -19,9 +18,11 @@ from tiny import (
     RANDOM,
     SPLIT,
     VARIANTS,
+    Way,
+    assert_same_net,
     cell,
     course,
-    images,
+    pictures,
     scenarios,
     split,
     stream,
@@ -219,11 +220,11 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
     for s, c in enumerate(way.scenarios):
         net = way.ordinary(s=s)
         optimizer = way.optimizer(net)
-        pictures = images(spec, data)
+        shown = pictures(spec, data)
         for now in (slice(0, 60), slice(60, 120)):
             optimizer.zero_grad()
             items = torch.from_numpy(c.items[now])
-            torch.nn.functional.cross_entropy(net(pictures(items)), torch.from_numpy(c.labels[now])).backward()
+            torch.nn.functional.cross_entropy(net(shown(items)), torch.from_numpy(c.labels[now])).backward()
             optimizer.step()
         if s == 0:
             way.walk()

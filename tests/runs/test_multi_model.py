@@ -6,8 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made
-from tiny import split
+from tiny import CNN, MLP, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 
 from clpapers.runs import loop, nets
 from clpapers.runs.learners.multi_model import narrowed
@@ -19,7 +18,7 @@ THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": No
 
 
 def on_its_way(net=MLP, data=DATA, learner=MM, **changed):
-    spec = cell(learner, net, **THREE | changed)
+    spec = two_tasks(learner, net, **THREE | changed)
     return Way(spec, data, [made(spec, data)])
 
 
@@ -91,7 +90,7 @@ def test_one_model_of_the_cells_own_width_is_single():
     net = {"name": "mlp", "hidden": [7, 7]}
     results = []
     for learner in ({"name": "single"}, MM | {"widths": {"1": 7}}):
-        spec = cell(learner, net, oracle=split(1), order={"name": "random", "length": None})
+        spec = two_tasks(learner, net, oracle=split(1), order={"name": "random", "length": None})
         results += loop.train(spec, DATA, {3: made(spec, DATA, 3)}, torch.device("cpu"))
     single, one = results
     assert one["test"] == single["test"]

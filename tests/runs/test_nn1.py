@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from courses import Way, images
 from scipy.spatial import cKDTree
-from tiny import CPU, cell, scenarios, stream
+from tiny import CPU, Way, cell, images, scenarios, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes

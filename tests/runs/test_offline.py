@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import Way, assert_same_net
-from tiny import CPU, cell, stream
+from tiny import CPU, Way, assert_same_net, cell, stream
 from torch import nn
 
 from clpapers.randomness import generator

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, EMBEDDING, LR, MLP, RESNET, Way, cell, cross_entropy, images
+from tiny import CNN, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
 from clpapers.runs.learners import prog_nn
@@ -28,7 +28,7 @@ NETS = pytest.mark.parametrize(
 def on_its_way(net=MLP, order=SPLIT, seeds=(0,), train="oracle", data=None, **changed):
     side = 16 if net is RESNET18 else 8
     data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(side, side, 1)))
-    spec = cell(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
+    spec = two_tasks(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
     pixels = data.train_x[0, ..., 0].size
     return Way(spec, data, [orders.make(order, data.train_y, seed, pixels) for seed in seeds])
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from courses import MLP, Way, cell, images, made
-from tiny import split
+from tiny import MLP, Way, images, made, split, two_tasks
 
 from clpapers.runs.learner import Observed
 
@@ -13,7 +12,7 @@ RANDOM, RANDMM = {"name": "random"}, {"name": "random_multi_model"}
 
 
 def guesser(learner, oracle=None, seeds=(0,)):
-    spec = cell(learner, MLP, oracle=oracle or split(3), order={"name": "split", "tasks": 3, "length": None})
+    spec = two_tasks(learner, MLP, oracle=oracle or split(3), order={"name": "split", "tasks": 3, "length": None})
     return Way(spec, DATA, [made(spec, DATA, seed) for seed in seeds])
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import Way, cell, images
-from tiny import stream
+from tiny import Way, images, stream, two_tasks
 from torch.distributions import Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -36,7 +35,7 @@ STANDARD = CORESET | {"prior": "standard"}
 
 def spec_of(learner, train="none", order=THREE, net=NET, memory=15):
     budget = {"batch": "task", "optimizer": "adam", "learning_rate": 0.02, "memory": memory}
-    return cell(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
+    return two_tasks(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
 
 
 def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None, gradients=None):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import GAN, MLP, VGR, Way, cell, images
-from tiny import split, stream
+from tiny import GAN, MLP, VGR, Way, images, split, stream, two_tasks
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -26,7 +25,7 @@ DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 60}
 def way(options=(), streams=(0,), trace=0, **changed):
     """Along three tasks of two classes; `streams` are seeds, or streams themselves."""
     given = {"oracle": split(3), "order": ORDER, "optimizer": "adam", "learning_rate": 0.02, "batch": "task"} | changed
-    spec = cell(VGR | dict(options), MLP, **given)
+    spec = two_tasks(VGR | dict(options), MLP, **given)
     spec["evaluation"] |= {"trace": trace} if trace else {}
     pixels = 16 if given["order"] is DOMAINS else None
     made_ = [s if not isinstance(s, int) else orders.make(given["order"], DATA.train_y, s, pixels) for s in streams]
