@@ -6,8 +6,7 @@ import torch
 from scipy.optimize import lsq_linear
 from tiny import CNN, LR, MLP, Way, assert_same_net, cross_entropy, images, made, split, stream, two_tasks
 
-from clpapers.runs.constrained import project
-from clpapers.runs.learners.a_gem import closest
+from clpapers.runs.constrained import closest, project
 from clpapers.runs.learners.gem import multipliers
 from clpapers.streams import orders
 

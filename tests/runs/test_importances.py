@@ -1,14 +1,11 @@
 """EWC, PI (which is SI), MAS and RWALK as `agem` has them: importances by hand; all training against plain loops."""
 
-import dataclasses
-
 import pytest
 import torch
 import torch.nn.functional as F
 from tiny import CHUNKS, CNN, MLP, RANDOM, Way, assert_same_net, cross_entropy, images, made, split, stream, two_tasks
 from torch import nn
 
-from clpapers.runs import learners
 from clpapers.runs.importance import EPSILON, min_max
 from clpapers.runs.nets.stacked import stack
 
@@ -53,15 +50,11 @@ def two_weights(learner, indices, boundaries, **budget):
     data.train_x[:] = torch.tensor([[255, 0], [51, 102]]).view(2, 1, 2, 1).numpy()
     budget = {"batch": 1, "learning_rate": 0.5} | budget
     spec = two_tasks(learner, MLP, oracle=CHUNKS, order=RANDOM, **budget)
-    way = Way(spec, data, [stream(indices, 0, boundaries)])
 
-    def build(seeds):
-        return stack(
-            lambda: nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False), nn.ConstantPad1d((0, 1), 0)), seeds
-        )
+    def net():
+        return nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False), nn.ConstantPad1d((0, 1), 0))
 
-    setting = dataclasses.replace(way.setting, build=lambda seeds: build(seeds).double())
-    way.learner = learners.create(spec["learner"], setting)
+    way = Way(spec, data, [stream(indices, 0, boundaries)], build=lambda seeds: stack(net, seeds).double())
     place(way, 0, 0)
     return way
 

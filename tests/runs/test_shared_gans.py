@@ -1,14 +1,13 @@
 """GANs that runs share: the same bits as a run's own; what damaged files say."""
 
 import contextlib
-import dataclasses
 
 import numpy as np
 import pytest
 import torch
-from tiny import GAN, MLP, VGR, images, scenarios, setting, split, two_tasks
+from tiny import GAN, MLP, VGR, Way, images, split, two_tasks
 
-from clpapers.runs import learners, shared_gans
+from clpapers.runs import shared_gans
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
@@ -36,15 +35,8 @@ def made(order, seed=0, last=True, options=GAN):
 def walked(order, seeds=(0,), given=None, options=GAN):
     """VGR along a stream; and what it observed."""
     spec, streams = course(order, seeds, options)
-    made_ = dataclasses.replace(setting(spec, DATA, streams), gans=given)
-    learner, said = learners.create(spec["learner"], made_), []
-    changes = scenarios(spec, DATA, streams)[0].changes
-    for t in range(len(changes)):
-        now = made_.step(t)
-        if changes[t]:
-            learner.task_change(t)
-        said.append(learner.observe(t, made_.images(made_.items[:, now]), made_.labels[:, now]))
-    return learner, said
+    way = Way(spec, DATA, list(streams.values()), gans=given)
+    return way.learner, [way.step() for _ in way.changes]
 
 
 def files(order, tmp_path, seeds, **given):

@@ -1,5 +1,7 @@
 """The harness of all learners' tests: small problems, cells and streams, and a learner on its way along them."""
 
+import dataclasses
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -169,12 +171,12 @@ def made(spec, data, seed=0):
 
 
 class Way:
-    """A learner along the scenarios of some streams, one a seed."""
+    """A learner along the scenarios of some streams, one a seed; `given` takes the place of parts of its setting."""
 
-    def __init__(self, spec, data, streams):
+    def __init__(self, spec, data, streams, **given):
         self.spec, self.data = spec, data
         self.scenarios = scenarios(spec, data, dict(enumerate(streams)))
-        self.setting = setting(spec, data, dict(enumerate(streams)))
+        self.setting = dataclasses.replace(setting(spec, data, dict(enumerate(streams))), **given)
         self.learner = learners.create(spec["learner"], self.setting)
         self.changes = self.scenarios[0].changes
         self.t = 0
