@@ -351,6 +351,8 @@ def test_what_no_run_could_decide_otherwise_holds_by_construction():
     found = verdict(claim(same, test="within", margin=2), alike)
     assert (found.verdict, found.reason) == (BY_CONSTRUCTION, "one run on both sides")
     assert verdict(claim(same), alike).verdict == CONTRADICTED
+    at_its_bound = claim(same, test="within", by=1, margin=1)  # an effect of 0, claimed from 0 to 2
+    assert verdict(at_its_bound, alike).verdict == BY_CONSTRUCTION
     guess = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
     assert verdict(claim(guess)).verdict == BY_CONSTRUCTION
     told = verdict(claim(Part((side("ace"),), 45.0), by_construction="frozen"))
@@ -376,6 +378,21 @@ def test_a_claim_about_something_else_is_not_decided_but_keeps_its_effect(spec, 
     found = verdict(claim(Part((side("ace"), side("er"))), **spec))
     assert (found.verdict, found.reason, found.shown.n) == (NOT_COMPARABLE, reason, 3)
     assert not claim(Part((side("ace"), side("er"))), **spec).decidable
+
+
+def test_support_of_most_is_corrected_by_holms_method():
+    """(51 − 48.4) / (1/√3) is 4.503: one-sided p .023 by two degrees, .046 as one of two."""
+    barely = [Part((side("ace"),), 48.4)] * 2
+    assert verdict(claim(*barely)).verdict == SUPPORTED
+    assert verdict(claim(*barely, most=True)).verdict == UNDECIDED
+
+
+@pytest.mark.parametrize("most", [False, True])
+def test_a_claim_with_a_part_left_open_and_one_that_was_not_run_is_undecided(most):
+    parts = [Part((side("ace"), side("er", runs=False))), Part((side("gdumb"),), 49.0), Part((side("ace"),), 45.0)]
+    found = verdict(claim(*parts, most=most))
+    assert [part.verdict for part in found.parts] == [NOT_COMPARABLE, UNDECIDED, SUPPORTED]
+    assert (found.verdict, found.shown.part) == (UNDECIDED, parts[1])
 
 
 def test_most_is_more_than_half():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from tiny import Way
 
 from clpapers.budget import costs, rehearsals
 from clpapers.catalogue import methods
@@ -20,10 +21,8 @@ from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import project_papers
 from clpapers.graph import user_methods
-from clpapers.runs import contract_check, learners, loop
-from clpapers.runs.images import Images
-from clpapers.runs.method import Method, OneSeed
-from clpapers.runs.scenario import scenario
+from clpapers.runs import contract_check, loop
+from clpapers.runs.method import Method
 from clpapers.streams import orders
 
 ROOT = Path(__file__).parents[2]
@@ -97,26 +96,20 @@ def test_an_author_meets_eight_names_and_four_further_ones():
         assert len(used & (NAMES | FURTHER)) + 1 <= 8
 
 
-class Walk:
+class Walk(Way):
     """An example on its way along a stream of the trial's problem."""
 
     def __init__(self, label, **options):
-        data, device = contract_check._data(8), torch.device("cpu")
-        spec = contract_check._cell(
-            FILES[label], methods.read(FILES[label]), {"name": label, "file": str(FILES[label])}
-        )
-        stream = orders.make(spec["order"], data.train_y, 0, 192, None, 4)
-        scenarios = [scenario(spec, stream, data.train_y, data.test_y, 4)]
-        self.setting = loop.setting_of(spec, data, scenarios, Images(data.train_x, "unit", device, torch.float64))
-        self.learner = OneSeed(self.setting, learners.written(label, str(FILES[label])), options)
+        data, learner = contract_check._data(8), {"name": label, "file": str(FILES[label]), **options}
+        spec = contract_check._cell(FILES[label], methods.read(FILES[label]), learner) | {"scaling": "unit"}
+        super().__init__(spec, data, [orders.make(spec["order"], data.train_y, 0, 192, None, 4)])
         self.method = self.learner.method
 
     def steps(self):
         """Take the steps in turn; yields each batch before its step."""
-        for t in range(len(self.setting.ends)):
-            now = self.setting.step(t)
-            x, y = self.setting.images(self.setting.items[:, now]), self.setting.labels[:, now]
-            if self.setting.changes[t]:
+        for t in range(len(self.changes)):
+            x, y = self.batch(t)
+            if self.changes[t]:
                 self.learner.task_change(t)
             yield x[0], y[0]
             self.learner.observe(t, x, y)

@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tiny import CPU, Way
 
 from clpapers.budget import costs, rehearsals
 from clpapers.config.files import all_scales
 from clpapers.config.plan import Plan
 from clpapers.config.settings import check_settings
-from clpapers.runs import learners, loop
-from clpapers.runs.images import Images
-from clpapers.runs.scenario import scenario
+from clpapers.runs import loop
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_types"
-CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -49,12 +47,10 @@ def on_noise(plan, spec, seeds=(0,)):
     return data, {seed: costs.stream_of(spec["order"], size, seed, data.train_y) for seed in seeds}
 
 
-def made(spec, data, streams):
-    """A learner and its scenario, from its first step on."""
-    scenarios = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
-    images = Images(data.train_x, spec["scaling"], CPU, torch.float32, [c.transforms for c in scenarios])
-    setting = loop.setting_of(spec, data, scenarios, images)
-    return learners.create(spec["learner"], setting), scenarios[0]
+def on_its_way(plan, target, label):
+    spec = cell(plan, target, label)
+    data, streams = on_noise(plan, spec)
+    return Way(spec, data, list(streams.values()))
 
 
 def test_at_the_papers_settings_it_is_as_the_paper_says(plan):
@@ -87,23 +83,13 @@ def test_every_strategy_learns_in_every_scenario(plan, target, label):
         assert sum(map(sum, each["tasks"]["total"])) == sum(each["test"]["none"]["total"])
 
 
-def batch(learner, t):
-    """Images [1, B, C, H, W] and labels [1, B] of a step."""
-    now = learner.setting.step(t)
-    return learner.setting.images(learner.setting.items[:, now]), learner.setting.labels[:, now]
-
-
 @pytest.mark.parametrize(("target", "weight"), [("class", 1), ("domain", 3), ("task", None)])
 def test_lwf_weighs_its_distance_as_the_scenario_has_it(plan, target, weight):
     """In the fourth task: once; once for each past task; or for each past task once, over its own classes."""
-    spec = cell(plan, target, "lwf")
-    learner, c = made(spec, *on_noise(plan, spec))
-    t = 3 * len(c.ends) // 5 + 1
-    for earlier in range(t):
-        if c.changes[earlier]:
-            learner.task_change(earlier)
-        learner.observe(earlier, *batch(learner, earlier))
-    lwf, (x, y), mask = learner.method, batch(learner, t), learner.mask(t)
+    way = on_its_way(plan, target, "lwf")
+    c, t = way.scenarios[0], 3 * len(way.changes) // 5 + 1
+    learner = way.walk(until=t)
+    lwf, (x, y), mask = learner.method, way.batch(t), learner.mask(t)
     logits, old = lwf.net(x[0]), lwf.teacher(x[0]).detach()
     of_tasks = [np.unique(c.labels[c.tasks.train == task]).tolist() for task in range(3)]
     loss = F.cross_entropy(logits if mask is None else logits.masked_fill(~mask, -torch.inf), y[0])
@@ -119,13 +105,13 @@ def test_lwf_weighs_its_distance_as_the_scenario_has_it(plan, target, weight):
 def test_icarl_keeps_as_many_of_each_class_and_mixes_them_with_the_task(plan):
     """A class's exemplars stay as they were chosen. A batch's last items give way to drawn ones; targets are the old
     net's for classes of earlier tasks."""
-    spec = cell(plan, "class", "icarl")
-    learner, c = made(spec, *on_noise(plan, spec))
+    way = on_its_way(plan, "class", "icarl")
+    learner, c = way.learner, way.scenarios[0]
     chosen, replaced = {}, 0
     for t in range(len(c.ends)):
         if c.changes[t]:
             learner.task_change(t)
-        objective, (x, y) = learner.objective, batch(learner, t)
+        objective, (x, y) = learner.objective, way.batch(t)
         if objective.own:
             items = torch.cat(list(learner.exemplars.values()))
             labels, rng = learner.labels_of_exemplars(), copy.deepcopy(objective.rng)

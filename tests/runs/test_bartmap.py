@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from courses import Way
-from tiny import OPTIONS, cell, stream
+from tiny import OPTIONS, Way, cell, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes
@@ -120,20 +119,6 @@ def test_the_bias_by_hand():
     log.clear()
     shown(biased, [((0.2, 0.5), 0)])
     assert log[0][1] == [0, 0, 0, 0]
-
-
-def test_the_bias_rises_to_a_fixed_point_and_never_falls():
-    learner, rng = fresh(5, bias=10), torch.Generator().manual_seed(0)
-    e = torch.zeros(10, dtype=torch.float64)
-    for _ in range(50):
-        x = torch.rand(10, generator=rng, dtype=torch.float64)
-        after = learner.raised(e, x)
-        assert (after >= e).all()
-        torch.testing.assert_close(learner.raised(after, x), after, rtol=1e-12, atol=1e-12)
-        rose = after > e
-        torch.testing.assert_close((x - 10 * after - x.mean())[rose], after[rose])
-        e = after
-    assert (e > 0).all()
 
 
 # --- against plain implementations ----------------------------------------------------------------------------

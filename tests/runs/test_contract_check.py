@@ -109,12 +109,8 @@ class Mine(Learner):
          "mine.py:7: Mine has no observe; write observe(self, t, x, y), one step"),
         ("        return Observed(loss, logits)\n", "",
          "mine.py:8: observe returns NoneType; return Observed(loss, logits)"),
-        ("return Observed(loss, logits)", "return loss",
-         "mine.py:8: observe returns float64 [2]; return Observed(loss, logits)"),
         ("Observed(loss, logits)", "Observed(loss.mean(), logits)",
          "mine.py:8: observe returns loss of float64 []; there are 2 seeds, return [2] or None"),
-        ("Observed(loss, logits)", "Observed(0.0, logits)", "mine.py:8: observe returns loss of float; "),
-        ("Observed(loss, logits)", "Observed(loss, logits[0])", "return [2, 5, 4] or None"),
         ("self.step(loss)", "raise KeyError", "mine.py:11: learning: KeyError: in observe of mine.py"),
         ("self.step(loss)", "self.scores_of([], x)", "mine.py:11: learning: NotImplementedError: in scores_of"),
     ],
@@ -131,32 +127,6 @@ def test_a_loss_that_diverges_is_told_with_its_step(tried):
     said = tried(OBSERVE.replace("self.step(loss)", "self.step(loss * (1.0 if t < 3 else 1e300))"))
     assert said[1] == "its loss is no finite number from step 4 on there, at a learning rate of 0.1"
     assert len(said) == 5
-
-
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        "Adam(self.parameters, lr=0.01)",
-        "AdamW(self.net.parameters(), amsgrad=True)",
-        "SGD(self.parameters, lr=0.1, momentum=0.9, nesterov=True)",
-        "RMSprop([{'params': self.parameters[:1]}, {'params': self.parameters[1:], 'lr': 0.1}])",
-        "Adagrad(self.parameters)",
-    ],
-)
-@pytest.mark.parametrize("schedule", ["StepLR(self.own, 3, 0.5)", "CosineAnnealingLR(self.own, 10)"])
-def test_the_state_of_an_optimiser_of_pytorch_is_kept(tried, optimizer, schedule):
-    text = OBSERVE.replace(
-        "    def observe",
-        "    def __init__(self, setting):\n"
-        "        super().__init__(setting)\n"
-        f"        self.own = torch.optim.{optimizer}\n"
-        f"        self.schedule = torch.optim.lr_scheduler.{schedule}\n\n"
-        "    def observe",
-    )
-    stepped = (
-        "self.own.zero_grad()\n        loss.sum().backward()\n        self.own.step()\n        self.schedule.step()"
-    )
-    assert tried(text.replace("self.step(loss)", stepped))[-1] == "killed and gone on with, it ends in the same bytes"
 
 
 PLAIN = """\
@@ -182,11 +152,7 @@ class Mine(Method):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("return self.net(x)\n", "return torch.cat([self.net(x), x.new_ones(len(x), 1)], 1)\n",
-         ":15: predict returns "),
         ("return self.net(x)\n", "return self.net(x).argmax(1)\n", ":15: predict returns int64 ["),
-        ("return self.net(x)\n", "return self.net(x) / torch.tensor([1, 1, 1, 0]) * 0\n", ":15: predict returns NaN"),
-        ("return self.net(x)\n", "return next(self.net.parameters()).data.add_(1) is x\n", ":15: predict returns bool"),
         ("return self.net(x)\n",
          "next(self.net.parameters()).data.add_(1)\n        return self.net(x)\n", ":15: asked twice, predict"),
         ("return self.net(x)\n",
@@ -194,8 +160,6 @@ class Mine(Method):
          ":15: asked twice, predict"),
         ("logits = self.net(x)\n", "logits = self.net(x) * getattr(self, 'heard', 1)\n", None),
         ("return logits", "return loss", ":7: observe returns float64 []"),
-        ("return logits", "return loss.item()", ":7: observe returns float;"),
-        ("return logits", "return y", ":7: observe returns int64 ["),
         ("def observe(self, x, y)", "def observes(self, x, y)", ":6: Mine has no observe"),
         ("loss.backward()", "loss.backwards()", ":11: learning: AttributeError: 'Tensor' object"),
         ("return logits", "return logits[:, self.setting.tasks]", ":13: learning: AttributeError: "),
@@ -252,8 +216,6 @@ def test_what_an_author_writes_anyway_keeps_every_contract(tried, old, new):
          ":10: setting.tasks is not there"),
         ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x) + tasks[..., None]\n\n"
          "    def observe", ":9: tasks is not there"),
-        ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x).argmax(2)\n\n    def observe",
-         ":8: scores returns int64 [2, "),
         ("    def observe", "    def scores(self, x, tasks):\n        return self.net(x)[:1]\n\n    def observe",
          ":8: scores returns float64 [1, "),
         ("    def observe", "    def scores(self, x, tasks):\n        self.parameters[0].data += 1\n"
@@ -282,37 +244,6 @@ def with_state(begin, step):
     """A method that begins with some state and uses it in each step."""
     init = f"    def __init__(self, setting):\n        super().__init__(setting)\n        {begin}\n\n    def observe"
     return OBSERVE.replace("    def observe", init).replace("self.step(loss)", step)
-
-
-@pytest.mark.parametrize(
-    ("begin", "step"),
-    [
-        ("self.seen = 0", "self.seen += 1\n        self.step(loss / self.seen)"),
-        ("self.kept = []", "self.kept.append(x)\n        self.step(loss * self.kept[t // 2].mean((1, 2, 3, 4)))"),
-        ("self.mean = None", "self.mean = x if self.mean is None else (self.mean + x) / 2\n"
-         "        self.step(loss + self.mean.mean())"),
-        ("self.rule = self.optimizer.descend", "self.rule(loss)"),
-        ("self.rng = torch.Generator().manual_seed(3)",
-         "self.step(loss * torch.rand(1, generator=self.rng, dtype=loss.dtype))"),
-        ("self.teacher = __import__('copy').deepcopy(self.net)",
-         "for one, other in zip(self.teacher.parameters(), self.parameters):\n"
-         "            one.data.lerp_(other.data, 0.1)\n"
-         "        self.step(loss + (self.teacher(x).detach() - logits).square().mean((1, 2)))"),
-        ("self.own = torch.optim.LBFGS(self.parameters, lr=0.1, max_iter=3)",
-         "def closure():\n"
-         "            self.own.zero_grad()\n"
-         "            again = self.loss(t, self.net(x), y).sum()\n"
-         "            again.backward()\n"
-         "            return again\n"
-         "        self.own.step(closure)"),
-    ],
-    ids=["counter", "list", "lazy tensor", "bound method", "generator", "teacher", "LBFGS"],
-)  # fmt: skip
-def test_state_that_changes_is_kept_as_it_is(tried, begin, step):
-    text = with_state(begin, step)
-    if "LBFGS" in begin:
-        text = text.replace('"options"', '"stackable": False, "options"')
-    assert tried(text)[-1] == "killed and gone on with, it ends in the same bytes"
 
 
 @pytest.mark.parametrize(

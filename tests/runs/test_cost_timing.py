@@ -8,7 +8,6 @@ import pytest
 import tiny
 import torch
 
-from clpapers.budget import costs
 from clpapers.runs import cost_timing, learners
 from clpapers.runs.cost_timing import FEW, Costs, Steps, rehearse
 from clpapers.runs.learner import Learner, Observed
@@ -156,27 +155,6 @@ def test_what_happens_once_is_not_multiplied():
         if steps.takes(t):
             steps.note(t, 100.0 if t == 2 else 1.0)
     assert steps.total() == pytest.approx(6000 + 99, abs=1.5)
-
-
-@pytest.mark.parametrize("length", [5, 400])
-def test_more_steps_take_longer(monkeypatch, clock, data, length):
-    """Of the same kind, twice as many steps are predicted to take twice as long."""
-    found = rehearsed(
-        monkeypatch, taking(clock, step=lambda t: 0.5), tiny.cell("single", {}), data, {0: split_stream(data)}
-    )
-    kind = costs.Kind("single", "{}", "{}", "8x8x3", "sgd", "5", 4, 20, 2, 1)
-    row = costs.Row(kind, 1, found.founding, found.step, found.test, found.item, "", 1.0, "a machine")
-    once, twice = (row.seconds(costs.Counts(n, 0, 0), {}) for n in (length, 2 * length))
-    assert twice == pytest.approx(2 * once)
-
-
-def test_results_of_a_rehearsal_touch_no_other_run(data):
-    """The loop's learner is as before afterwards, and so is the stream."""
-    create, stream = learners.create, split_stream(data)
-    before = stream.indices.copy()
-    rehearse(tiny.cell("single", {}), data, {0: stream})
-    assert learners.create is create
-    assert np.array_equal(stream.indices, before)
 
 
 @pytest.mark.parametrize(("name", "options"), tiny.VARIANTS)

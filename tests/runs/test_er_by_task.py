@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import MLP, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import MLP, Way, assert_same_net, cross_entropy, images, made, two_tasks
 
 ER = {"name": "er_by_task", "write": "uniform", "new_share": "by_tasks"}
 ORDER = {"name": "split", "tasks": 3, "length": None}
@@ -11,7 +11,7 @@ DATA = images(classes=6, items=10)
 
 
 def on_its_way(learner, train, order=ORDER, **budget):
-    spec = cell(learner, MLP, oracle={"name": "chunks"}, order=order, train=train, batch=5, **budget)
+    spec = two_tasks(learner, MLP, oracle={"name": "chunks"}, order=order, train=train, batch=5, **budget)
     return Way(spec, DATA, [made(spec, DATA)])
 
 

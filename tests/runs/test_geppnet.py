@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from courses import Way, images
-from tiny import OPTIONS, cell, stream
+from tiny import OPTIONS, Way, cell, images, stream
 
 from clpapers.randomness import generator
-from clpapers.runs.footprint import learner_bytes
 
 DATA = images(classes=3, items=20, shape=(3, 2, 1), test_items=10)  # D = 6
 GIVEN = OPTIONS["geppnet"] | {"replay": 0}
@@ -78,25 +76,6 @@ def test_equals_the_plain_implementation(options, batch):
         np.testing.assert_allclose(learner.confidence(scores)[s], ordered[:, -1] - ordered[:, -2], atol=1e-8)
 
 
-def test_the_map_rests_where_it_is_right_and_sure():
-    """Of stack mates each for itself: two seeds are at the same item, which one of them is told to be another class."""
-    way = on_its_way(seeds=(0, 0), margin=0.01)
-    learner = way.walk()
-    item = way.setting.images(way.setting.items[:, :1])[:, 0].flatten(1)
-    with learner.evaluation():
-        scores = learner.scores(item[:, None], None)
-    answer = scores.argmax(dim=2)[:, 0]
-    assert (learner.confidence(scores) > 0.02).all()
-    w, V = learner.w.clone(), learner.V.clone()
-    learner.learn(item, (answer + torch.tensor([0, 1])) % 3)
-    assert torch.equal(learner.w[0], w[0])
-    assert not torch.equal(learner.w[1], w[1])
-    assert not torch.equal(learner.V[0], V[0])
-    learner.margin = 10
-    learner.learn(item, answer)
-    assert not torch.equal(learner.w[0], w[0])
-
-
 def test_units_are_born_in_equal_shares_with_the_first_items():
     way = on_its_way(start=5)
     assert [torch.bincount(born).tolist() for born in way.learner.born] == [[5] * 5] * 3
@@ -109,50 +88,7 @@ def test_units_are_born_in_equal_shares_with_the_first_items():
     assert (learner.V.movedim(1, 2)[later] == 0).all()
 
 
-def test_rates_decay_and_then_stay():
-    learner = on_its_way(settling=0.5, rates=[0.2, 0.05]).learner  # 30 of 60 items
-    for items, rate in [(0, 0.2), (15, 0.1), (30, 0.05), (59, 0.05)]:
-        learner.items = items
-        assert learner.now(learner.rates) == pytest.approx(rate)
-
-
-def test_it_learns():
-    """Its own stream, seen once, at chance 1/3."""
-    way = on_its_way(readout_rate=0.2)
-    learner = way.walk()
-    with learner.evaluation():
-        answers = learner.scores(way.setting.images(way.setting.items), None).argmax(dim=2)
-    assert (answers == way.setting.labels).double().mean() > 0.6
-
-
-def test_what_is_replayed_has_been_and_is_drawn_uniformly():
-    """Three a step; item i by each later step t with probability 3/t, of three seeds."""
-    way, taken = on_its_way(replay=3), []
-    learner = way.learner
-    replayed = learner.replayed
-    learner.replayed = lambda: (taken.append([x for x, _ in replayed()]), iter(()))[1]
-    way.walk()
-    assert [len(each) for each in taken] == [0] + [3] * 59
-    stream = way.setting.images(way.setting.items).flatten(2)
-    counts = torch.zeros(60)
-    for t, each in enumerate(taken):
-        for x in each:
-            apart = torch.cdist(x[:, None], stream)[:, 0]
-            assert (apart.min(dim=1).values < 1e-6).all()
-            assert (apart.argmin(dim=1) < t).all()
-            counts += torch.bincount(apart.argmin(dim=1), minlength=60)
-    expected = np.array([sum(3 * 3 / t for t in range(i + 1, 60)) for i in range(60)])
-    assert counts.sum() == pytest.approx(expected.sum())
-    assert counts[:20].sum() == pytest.approx(expected[:20].sum(), rel=0.15)
-
-
 def test_all_items_so_far_are_kept_where_some_are_replayed():
     for replay, items in ((0, 0), (1, 7)):
         learner = on_its_way(replay=replay).walk(7)
         assert learner.memory_use(0)["items"] == items
-
-
-def test_it_holds_prototypes_readout_and_scale():
-    learner = on_its_way().walk()
-    held = (25 * 6 + 3 * 25 + 1) * 8
-    assert all(learner_bytes(learner, s) == {"training": held, "testing": held} for s in range(3))

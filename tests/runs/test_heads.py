@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import EMBEDDING, RESNET, Way, cell, images, known, made
 from test_importances import EWC as RUNNING_EWC
 from test_importances import MAS_PUBLISHED, PI, RWALK
-from tiny import CPU, OPTIONS
+from tiny import CPU, EMBEDDING, OPTIONS, RESNET, Way, images, known, made, two_tasks
 from torch import nn
 
 from clpapers.runs import loop, nets
@@ -86,7 +85,7 @@ def test_every_learner_treats_it_as_a_linear_head(name, learner):
     """From the same weights on, with one-hot attributes, to the same net after two tasks."""
     ways = []
     for net in (RESNET, EMBEDDING):
-        spec = cell(learner, net, oracle={"name": "chunks"}, train="oracle", learning_rate=0.02)
+        spec = two_tasks(learner, net, oracle={"name": "chunks"}, train="oracle", learning_rate=0.02)
         seeds = (0,) if name == "icarl" else (0, 1)
         ways.append(Way(spec, ONE_HOT, [made(spec, DATA, seed) for seed in seeds]))
     plain, ours = (way.learner.net for way in ways)
@@ -103,7 +102,7 @@ def test_every_learner_treats_it_as_a_linear_head(name, learner):
 def test_whole_runs_with_attributes(learner):
     """Those that make nets themselves too; and what is known of the classes tells."""
     options = {"name": learner, **OPTIONS[learner]}
-    spec = cell(options, EMBEDDING, oracle={"name": "chunks"}, train="oracle")
+    spec = two_tasks(options, EMBEDDING, oracle={"name": "chunks"}, train="oracle")
     streams = {seed: made(spec, DATA, seed) for seed in (0, 1)}
     first, again = (loop.train(spec, DATA, streams, CPU) for _ in range(2))
     assert first == again
@@ -122,7 +121,7 @@ def test_it_is_described_with_its_sizes():
 def test_each_output_has_the_attributes_of_its_class_in_its_seed():
     """Where a class has an output in each of its tasks, all of them are embedded alike, and seeds differ."""
     order = {"name": "split_overlapping", "tasks": 2, "per_task": 4, "first": 0, "last": 3, "length": None}
-    spec = cell({"name": "single"}, EMBEDDING, oracle={"name": "chunks"}, order=order, train="oracle")
+    spec = two_tasks({"name": "single"}, EMBEDDING, oracle={"name": "chunks"}, order=order, train="oracle")
     way = Way(spec, DATA, [made(spec, DATA, seed) for seed in (0, 1, 2)])
     classes = [c.class_of_output for c in way.scenarios]
     assert len({tuple(each) for each in classes}) > 1

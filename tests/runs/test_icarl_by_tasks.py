@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from courses import MLP, Way, assert_same_net, cell, images, made
-from tiny import split
+from tiny import MLP, Way, assert_same_net, images, made, split, two_tasks
 
 from clpapers.streams import orders
 
@@ -18,7 +17,7 @@ K = 6
 
 def domains(memory):
     """Three times all six classes, each time through other pixels."""
-    spec = cell(BY_TASKS, MLP, oracle={"name": "chunks"}, order=DOMAINS, memory=memory)
+    spec = two_tasks(BY_TASKS, MLP, oracle={"name": "chunks"}, order=DOMAINS, memory=memory)
     return Way(spec, DATA, [orders.make(DOMAINS, DATA.train_y, 0, pixels=16)])
 
 
@@ -28,7 +27,7 @@ def domains(memory):
 def test_it_is_icarl_where_no_class_is_of_two_tasks(loss, order, train):
     ways, order = [], order | {"length": None}
     for learner in (ICARL, BY_TASKS):
-        spec = cell(learner | {"loss": loss}, MLP, oracle=split(3), order=order, train=train, memory=14)
+        spec = two_tasks(learner | {"loss": loss}, MLP, oracle=split(3), order=order, train=train, memory=14)
         ways.append(Way(spec, DATA, [made(spec, DATA)]))
     icarl, mine = (way.walk() for way in ways)
     assert_same_net(mine.net, icarl.net)

@@ -5,8 +5,11 @@ import pytest
 import torch
 from tiny import CPU, OPTIONS, cell, setting
 
+from clpapers.datasets._torchvision import module
+from clpapers.datasets.imagenet import NORMALISATION
 from clpapers.runs import images, learners
 from clpapers.runs.images import Images, joined
+from clpapers.runs.memories import Memory
 
 
 def test_batches_joined_are_those_of_cat_and_stay_channels_last():
@@ -45,16 +48,48 @@ def test_both_layouts_teach_the_same(learner, within, seeds, net, steps, data, s
     torch.testing.assert_close(losses(True), losses(False), rtol=within, atol=within)
 
 
-def test_standardised_images_have_mean_0_and_deviation_1_in_each_channel():
-    """And other images, those of a test, are scaled by the same numbers."""
-    pixels = np.random.default_rng(0).integers(0, [60, 200, 256], (50, 4, 5, 3)).astype(np.uint8)
-    found = Images(pixels, "standardised", CPU, torch.float64)
-    x = found(torch.arange(50))
-    torch.testing.assert_close(x.mean(dim=(0, 2, 3)), torch.zeros(3, dtype=torch.float64), atol=1e-12, rtol=0)
-    torch.testing.assert_close(x.std(dim=(0, 2, 3), correction=0), torch.ones(3, dtype=torch.float64))
-    assert torch.equal(found.with_pixels(pixels[7:9])(torch.arange(2)), x[7:9])
+PIXELS, OTHERS = (np.random.default_rng(n).integers(0, [60, 200, 256], (n, 4, 5, 3)).astype(np.uint8) for n in (50, 9))
 
 
-def test_means_of_pixels_are_not_permuted_with_them():
-    with pytest.raises(ValueError, match="scaling standardised: its means are not permuted"):
-        Images(np.zeros((2, 2, 2, 1), np.uint8), "standardised", CPU, torch.float64, [np.eye(4)])
+def imagenet(x):
+    mean, deviation = (torch.tensor(each).view(3, 1, 1) for each in NORMALISATION)
+    return (x / 255 - mean) / deviation
+
+
+BY_HAND = {  # of x [N, C, H, W], and the training images
+    "symmetric": lambda x, of: x / 127.5 - 1,
+    "unit": lambda x, of: x / 255,
+    "none": lambda x, of: x,
+    "centred": lambda x, of: (x - of.mean(dim=0)) / 255,
+    "standardised": lambda x, of: (
+        (x - of.mean(dim=(0, 2, 3), keepdim=True)[0]) / of.std(dim=(0, 2, 3), correction=0, keepdim=True)[0]
+    ),
+    "imagenet": lambda x, of: imagenet(x),
+}
+
+
+@pytest.mark.parametrize("scaling", BY_HAND)
+def test_images_of_training_and_of_a_test_are_scaled_by_the_same_numbers(scaling):
+    found, of = Images(PIXELS, scaling, CPU, torch.float64), torch.from_numpy(PIXELS).double().movedim(-1, 1)
+    torch.testing.assert_close(found(torch.arange(50)), BY_HAND[scaling](of, of))
+    others = torch.from_numpy(OTHERS).double().movedim(-1, 1)
+    torch.testing.assert_close(found.with_pixels(OTHERS)(torch.arange(9)), BY_HAND[scaling](others, of))
+
+
+def test_imagenets_numbers_are_torchvisions():
+    expected = module("models").ResNet18_Weights.IMAGENET1K_V1.transforms()
+    assert (tuple(expected.mean), tuple(expected.std)) == NORMALISATION
+
+
+@pytest.mark.parametrize("scaling", ["centred", "standardised", "imagenet"])
+def test_means_of_places_or_channels_are_not_for_permuted_pixels(scaling):
+    with pytest.raises(ValueError, match=f"scaling {scaling}: its means are not permuted"):
+        Images(PIXELS[:1], scaling, CPU, torch.float64, [np.arange(60)[None]])
+
+
+def test_features_stay_as_they_are_and_count_four_bytes_a_number():
+    features = np.random.default_rng(0).random((7, 1, 1, 5), dtype=np.float32)
+    found = Images(features, "none", CPU, torch.float32)
+    assert torch.equal(found(torch.arange(7))[..., 0, 0], torch.from_numpy(features[:, 0, 0]))
+    items, labels = torch.arange(6)[None], torch.zeros((1, 6), dtype=torch.int64)
+    assert Memory("reservoir", 3, found, items, labels, np.array([3, 6]), [0]).bytes_an_item == 20

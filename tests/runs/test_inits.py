@@ -133,21 +133,3 @@ def test_epsilon_is_that_of_every_batch_norm_in_stacks_too():
         assert {layer.eps for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)} == {1e-3}
         torch.testing.assert_close(said[s], net(x[s]))
     assert not torch.allclose(said[0], built(RESNET, 0).eval()(x[0]), atol=1e-6)
-
-
-@pytest.mark.parametrize("seeds", [[3], [3, 5]])
-def test_seeds_of_a_stack_begin_as_each_alone(seeds):
-    spec = MLP | {"init": "truncated_normal"}
-    together = stack(lambda: nets.build(spec, (3, 16, 16), 10), seeds)
-    x = torch.randn(len(seeds), 4, 3, 16, 16)
-    for s, seed in enumerate(seeds):
-        torch.testing.assert_close(together(x)[s], built(spec, seed)(x[s]))
-
-
-def test_the_columns_of_a_progressive_network_begin_as_the_net_that_they_are():
-    net = {"name": "progressive", "net": MLP | {"init": "truncated_normal"}, "earlier": 2}
-    torch.manual_seed(0)
-    column = nets.build(net, (3, 16, 16), 10)
-    own = column.levels[1].own
-    assert own.weight.abs().max() <= 0.2
-    assert (own.bias == 0.1).all()

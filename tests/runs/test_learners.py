@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, scenarios, setting, split, stream
+from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, Way, assert_same_net, cell, setting, split, stream
 
 from clpapers.config import parts
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.learner import Learner, Observed
-from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 from clpapers.streams import orders
 
@@ -162,37 +161,16 @@ def test_equals_the_plain_implementation(name, way, net, data, streams):
     """Parameters and running statistics of every seed after eleven steps, one on a chunk's last three items."""
     step, options = PLAIN[name], OPTIONS[name] | ({} if way is None else {"forward": way})
     spec = cell(name, options, net)
-    given = setting(spec, data, {seed: stream(s.indices, seed, boundaries=[23]) for seed, s in streams.items()})
-    assert np.diff(given.ends, prepend=0).tolist() == [5, 5, 5, 5, 3, 5, 5, 5, 5, 5, 5]
-    learner = learners.create(spec["learner"], given)
-    plain = [Plain(given, learner, s, spec) for s in range(len(streams))]
-    draws = draws_of(learner)
+    ours = Way(spec, data, [stream(s.indices, seed, boundaries=[23]) for seed, s in streams.items()])
+    assert np.diff(ours.setting.ends, prepend=0).tolist() == [5, 5, 5, 5, 3, 5, 5, 5, 5, 5, 5]
+    plain = [Plain(ours.setting, ours.learner, s, spec) for s in range(len(streams))]
+    draws = draws_of(ours.learner)
     for t in range(11):
-        now = given.step(t)
-        learner.observe(t, given.images(given.items[:, now]), given.labels[:, now])
+        ours.step()
         for s, reference in enumerate(plain):
             step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist(), way)
     for s, reference in enumerate(plain):
-        for packed, parameter in zip(learner.net.parameters(), reference.net.parameters(), strict=True):
-            torch.testing.assert_close(packed[s], parameter, rtol=1e-8, atol=1e-10)
-        floating = [b for b in reference.net.buffers() if b.is_floating_point()]
-        for packed, buffer in zip(learner.net.buffers(), floating, strict=True):
-            torch.testing.assert_close(packed[s], buffer, rtol=1e-8, atol=1e-10)
-
-
-def test_looking_ahead_leaves_no_trace(data, streams):
-    spec = cell("mir", OPTIONS["mir"], "resnet")
-    given = setting(spec, data, streams)
-    learner = learners.create(spec["learner"], given)
-    x, y = given.images(given.items[:, :5]), given.labels[:, :5]
-    learner.optimizer.gradient(cross_entropy(learner.net(x), y))
-    state = {k: v.clone() for k, v in learner.net.state_dict().items()}
-    with learner.looking_ahead():
-        moved = learner.parameters[0].detach().clone()
-        learner.net(x)
-    expected = state["net.stem.0.weight"] - LR * learner.parameters[0].grad
-    torch.testing.assert_close(moved, expected)
-    assert all(torch.equal(state[k], v) for k, v in learner.net.state_dict().items())
+        assert_same_net(ours.learner.net, reference.net, s, rtol=1e-8, atol=1e-10)
 
 
 def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
@@ -244,16 +222,10 @@ def test_a_learner_takes_what_it_declares(learner):
 def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
     """A trained learner's scores depend on the task that is named with an image where it declares so alone."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
-    streams = {0: orders.make(SPLIT, data.train_y, 0)}
-    (gone,), said = scenarios(spec, data, streams), []
+    said = []
     for task in (0, 1):
-        made = learners.create(spec["learner"], setting(spec, data, streams))  # anew, for some draw as they answer
-        x, y = made.setting.images(made.setting.items), made.setting.labels
-        for t in range(len(gone.ends)):
-            if gone.changes[t]:
-                made.task_change(t)
-            now = made.setting.step(t)
-            made.observe(t, *((x[:, now], y[:, now]) if made.uses_batch else (None, None)))
+        made = Way(spec, data, [orders.make(SPLIT, data.train_y, 0)]).walk()  # anew, for some draw as they answer
+        x = made.setting.images(made.setting.items)
         made.prepare()
         with made.evaluation(), torch.no_grad():
             said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
@@ -290,13 +262,11 @@ def test_what_a_learner_declares_is_there(learner):
 def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data):
     """The logits of the stream batch before it is learnt, if it looks at the batch and answers first; a loss a seed."""
     spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2))
-    made = learners.create(spec["learner"], setting(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}))
-    declared = METHODS[learner]
+    way, declared = Way(spec, data, [orders.make(SPLIT, data.train_y, 0)]), METHODS[learner]
+    made, (_, y) = way.learner, way.batch(0)
     flags = ("uses_batch", "stackable", "own_nets", "static")
     assert [getattr(made, flag) for flag in flags] == [getattr(declared, flag) for flag in flags]
-    now = made.setting.step(0)
-    x, y = made.setting.images(made.setting.items[:, now]), made.setting.labels[:, now]
-    said = made.observe(0, *((x, y) if made.uses_batch else (None, None)))
+    said = way.step()
     assert isinstance(said, Observed)
     assert (said.logits is not None) == (declared.uses_batch and declared.answers_first)
     assert said.logits is None or said.logits.shape == (*y.shape, made.classes)

@@ -44,11 +44,3 @@ def test_what_another_process_measured_meanwhile_stays(processor):
 
     assert machine.measured(FILE.parent, "stacking", measure) == 0.9
     assert machine.measured(FILE.parent, "calibration", never) == 1.5
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"one": 3}', '{"one": {"stacking": "x"}}', '{"processor": "one"}'])
-def test_a_file_of_another_form_is_replaced(content, processor):
-    FILE.parent.mkdir(parents=True)
-    FILE.write_text(content)
-    assert machine.measured(FILE.parent, "stacking", lambda: 0.9) == 0.9
-    assert machine.measured(FILE.parent, "stacking", never) == 0.9

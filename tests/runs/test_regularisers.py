@@ -1,11 +1,25 @@
-"""EWC and SI as in `rules` against plain loops with autograd penalties and by hand; the Fisher estimate by items."""
+"""EWC and SI as in `rules` by hand; the Fisher estimate by items."""
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, EMBEDDING, LINEAR, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made
-from tiny import split, stream
+from test_importances import EWC_OF_RULES, SI_OF_RULES, item_by_item
+from tiny import (
+    CNN,
+    EMBEDDING,
+    LINEAR,
+    LR,
+    MLP,
+    RESNET,
+    Way,
+    assert_same_net,
+    images,
+    made,
+    split,
+    stream,
+    two_tasks,
+)
 
 from clpapers.randomness import generator
 from clpapers.runs import nets
@@ -13,23 +27,7 @@ from clpapers.runs.fisher import squared_gradients, squared_mean_gradient
 from clpapers.runs.importance import values
 from clpapers.runs.nets.stacked import stack
 
-EWC = {"name": "ewc", "strength": 40.0, "gamma": 0.5, "fisher": "last_batch", "normalise": False, "half": True}
-SI = {"name": "si", "strength": 5.0, "damping": 0.1, "gradient": "whole", "clip": False}
-SINGLE = {"name": "single"}
 DATA = images()
-
-
-def item_by_item(net, x, allowed):
-    """The mean over the items of an ordinary net's squared gradients: one backward pass an item."""
-    training = net.training
-    net.eval()
-    total = [torch.zeros_like(p) for p in net.parameters()]
-    for item in x:
-        log_p = F.log_softmax(net(item[None])[0, allowed], dim=0)
-        for sum_, gradient in zip(total, torch.autograd.grad(log_p[log_p.argmax()], list(net.parameters()))):
-            sum_ += gradient**2
-    net.train(training)
-    return [sum_ / len(x) for sum_ in total]
 
 
 # --- the Fisher estimate -----------------------------------------------------------------------------------
@@ -130,9 +128,9 @@ def test_squared_gradients_of_every_class_are_weighted_by_its_probability(masked
 def test_separate_centres_are_a_penalty_for_each_task():
     """By a plain loop: after each task its Fisher, over all labels, and its weights are kept beside the others'."""
     order = {"name": "split", "tasks": 3, "length": None}
-    options = EWC | {"fisher": {"samples": 99, "labels": "every"}, "centres": "separate", "gamma": 0.0}
+    options = EWC_OF_RULES | {"fisher": {"samples": 99, "labels": "every"}, "centres": "separate", "gamma": 0.0}
     data = images(classes=6, items=5)
-    spec = cell(options, MLP, oracle={"name": "chunks"}, order=order, batch=5)
+    spec = two_tasks(options, MLP, oracle={"name": "chunks"}, order=order, batch=5)
     way = Way(spec, data, [made(spec, data)])
     net, kept, begun = way.ordinary(), [], 0
     optimizer = way.optimizer(net)
@@ -150,7 +148,7 @@ def test_separate_centres_are_a_penalty_for_each_task():
         x, y = way.batch(t)
         loss = F.cross_entropy(net(x[0]), y[0])
         for fisher, centre in kept:
-            loss = loss + EWC["strength"] / 2 * sum(
+            loss = loss + EWC_OF_RULES["strength"] / 2 * sum(
                 (f * (p - c) ** 2).sum() for f, p, c in zip(fisher, net.parameters(), centre)
             )
         optimizer.zero_grad()
@@ -159,18 +157,6 @@ def test_separate_centres_are_a_penalty_for_each_task():
         way.step()
     assert len(kept) == 2
     assert_same_net(way.learner.net, net, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_squared_gradients_leave_no_trace(net):
-    """Neither on the running statistics, nor on the mode, nor among the gradients."""
-    stacked = stack(lambda: nets.build(net, (1, 8, 8), 4).double(), [0, 1]).train()
-    x = torch.rand(2, 5, 1, 8, 8, dtype=torch.float64)
-    before = {k: v.clone() for k, v in stacked.state_dict().items()}
-    squared_gradients(stacked, x)
-    assert all(torch.equal(before[k], v) for k, v in stacked.state_dict().items())
-    assert stacked.training
-    assert all(p.grad is None for p in stacked.parameters())
 
 
 def test_a_layer_without_squared_gradients_is_named():
@@ -182,77 +168,12 @@ def test_a_layer_without_squared_gradients_is_named():
 # --- EWC ---------------------------------------------------------------------------------------------------
 
 
-def plain_ewc(way, s, strength, gamma):
-    net = way.ordinary(s=s)
-    optimizer, fisher = way.optimizer(net), None
-    for t in range(len(way.changes)):
-        x, y = (part[s] for part in way.batch(t))
-        if way.changes[t]:
-            new = item_by_item(net, way.batch(t - 1)[0][s], way.mask(t - 1, s))
-            fisher = new if fisher is None else [gamma * f + n for f, n in zip(fisher, new)]
-            centre = [p.detach().clone() for p in net.parameters()]
-        loss = cross_entropy(net(x), y, way.mask(t, s))
-        if fisher is not None:
-            loss = loss + strength / 2 * sum(
-                (f * (p - c) ** 2).sum() for f, p, c in zip(fisher, net.parameters(), centre)
-            )
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return net
-
-
-def plain_si(way, s, strength, damping):
-    net = way.ordinary(s=s)
-    optimizer, parameters = way.optimizer(net), list(net.parameters())
-    path, importance = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
-    anchor = [p.detach().clone() for p in parameters]
-    for t in range(len(way.changes)):
-        x, y = (part[s] for part in way.batch(t))
-        if way.changes[t]:
-            for i, p in enumerate(parameters):
-                importance[i] = importance[i] + path[i] / ((p.detach() - anchor[i]) ** 2 + damping)
-                path[i], anchor[i] = torch.zeros_like(p), p.detach().clone()
-        loss = cross_entropy(net(x), y, way.mask(t, s))
-        loss = loss + strength * sum((o * (p - a) ** 2).sum() for o, p, a in zip(importance, parameters, anchor))
-        optimizer.zero_grad()
-        loss.backward()
-        before = [p.detach().clone() for p in parameters]
-        optimizer.step()
-        for i, p in enumerate(parameters):
-            path[i] = path[i] - p.grad * (p.detach() - before[i])
-    return net
-
-
-@pytest.mark.parametrize(("learner", "plain"), [(EWC, plain_ewc), (SI, plain_si)], ids=["ewc", "si"])
-@pytest.mark.parametrize("train", ["none", "oracle"])
-@pytest.mark.parametrize(
-    ("net", "optimizer"), [(MLP, "sgd"), (MLP, "adam"), (CNN, "sgd")], ids=["mlp-sgd", "mlp-adam", "cnn-sgd"]
-)
-def test_training_equals_the_plain_implementation(learner, plain, optimizer, train, net):
-    """A stack of two seeds over two changes of task, against an ordinary module with the penalty in its loss."""
-    rate = LR if optimizer == "sgd" else 0.01
-    order = {"name": "split", "tasks": 3, "length": None}
-    spec = cell(learner, net, oracle=split(3), order=order, train=train, optimizer=optimizer, learning_rate=rate)
-    data = images(classes=6, items=7, shape=(4, 4, 1))
-    streams = [made(spec, data, seed) for seed in (0, 1)]
-    way = Way(spec, data, streams)
-    assert way.changes.sum() == 2
-    trained = way.walk()
-    options = {k: learner[k] for k in ("strength", "gamma", "damping") if k in learner}
-    untouched = Way(spec | {"learner": SINGLE}, data, streams).walk()
-    for s in range(len(way.scenarios)):
-        assert_same_net(trained.net, plain(way, s, **options), s, rtol=1e-7, atol=1e-9)
-    held = max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters))
-    assert held > 1e-4  # the penalty matters here
-
-
 def one_pixel(learner, **budget):
     """A linear net of one input on a pixel of 0 (item 0, class 0) or 1 (item 1, class 1); a change with item 1."""
     data = images(classes=2, items=1, shape=(1, 1, 1), test_items=1)
     data.train_x[:] = np.array([0, 255]).reshape(2, 1, 1, 1)
     oracle = {"name": "chunks"}
-    spec = cell(learner, LINEAR, oracle=oracle, order={"name": "random", "length": None}, **budget)
+    spec = two_tasks(learner, LINEAR, oracle=oracle, order={"name": "random", "length": None}, **budget)
     return spec, data
 
 
@@ -268,7 +189,7 @@ def near(tensor, expected):
 
 def at_the_change(**options):
     """EWC after items x = 0 and 1 of the first task, at w = (log 3/2, 0), b = (log 2, 0); x = 0 of class 0 follows."""
-    spec, data = one_pixel(EWC | options, batch=2)
+    spec, data = one_pixel(EWC_OF_RULES | options, batch=2)
     way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
     way.step()
     place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
@@ -326,7 +247,7 @@ def test_sampled_ewc_by_hand():
 def test_sampled_ewc_item_by_item(train):
     """Of each seed 9 distinct items of the ended task, each with a label drawn among those that compete."""
     options = {"strength": 4.0, "gamma": 1, "fisher": {"samples": 9}, "normalise": False, "half": True}
-    spec = cell({"name": "ewc", **options}, MLP, oracle=split(2), train=train)
+    spec = two_tasks({"name": "ewc", **options}, MLP, oracle=split(2), train=train)
     way = Way(spec, DATA, [made(spec, DATA, seed) for seed in (0, 1)])
     change = int(way.changes.argmax())
     learner = way.walk(until=change)
@@ -357,7 +278,7 @@ def test_si_by_hand():
     With ξ = 1/16 a change makes Ω = (1/8)/(1/16 + 1/16) = 1. Moved on by d = (1, 1), which the softmax does not feel,
     b then has the gradient p - onehot + 2c·d, and ω starts again from the square of that, times the learning rate.
     """
-    spec, data = one_pixel(SI | {"strength": 0.5, "damping": 1 / 16}, batch=1, learning_rate=0.5)
+    spec, data = one_pixel(SI_OF_RULES | {"strength": 0.5, "damping": 1 / 16}, batch=1, learning_rate=0.5)
     way = Way(spec, data, [stream([0, 0], boundaries=[1])])
     place(way.learner, [0.0, 0.0], [0.0, 0.0])
     way.learner.anchor = values(way.learner.parameters)
@@ -378,16 +299,3 @@ def test_si_by_hand():
 
 
 # --- what a change of task does ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
-def test_what_was_kept_does_not_follow_the_live_weights(learner):
-    spec = cell(learner, MLP)
-    way = Way(spec, DATA, [made(spec, DATA)])
-    way.walk(until=int(way.changes.argmax()) + 1)
-    kept = way.learner.pulls[-1][1] if learner is EWC else way.learner.anchor
-    then = [each.clone() for each in kept]
-    way.step()
-    assert not way.changes[way.t - 1]
-    assert all(torch.equal(a, b) for a, b in zip(kept, then))
-    assert any((k != p.detach()).any() for k, p in zip(kept, way.learner.parameters))

@@ -6,9 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.datasets._torchvision import module
-from clpapers.datasets.imagenet import NORMALISATION
 from clpapers.runs import nets
-from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import stack
 
 SPEC = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "weights": "imagenet"}
@@ -118,19 +116,3 @@ def test_shortcuts_without_batch_norm_lose_its_parameters_and_nothing_else():
     x, block = torch.rand(2, 64, 8, 8), net.stage2[0].eval()
     convolved = F.conv2d(x, block.shortcut[0].weight, stride=2)
     torch.testing.assert_close(block(x), F.relu(block.residual(x) + convolved))
-
-
-def test_pixels_are_scaled_as_torchvision_does():
-    given = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)
-    expected = module("models").ResNet18_Weights.IMAGENET1K_V1.transforms()
-    assert (tuple(expected.mean), tuple(expected.std)) == NORMALISATION
-    mean, deviation = (np.array(each).reshape(3, 1, 1) for each in (expected.mean, expected.std))
-    scaled = (given.transpose(0, 3, 1, 2) / 255 - mean) / deviation
-    images = Images(given, "imagenet", torch.device("cpu"), torch.float64)
-    torch.testing.assert_close(images(torch.tensor([[2, 0]])), torch.from_numpy(scaled[[2, 0]])[None])
-
-
-@pytest.mark.parametrize("scaling", ["centred", "imagenet"])
-def test_means_of_places_or_channels_are_not_for_permuted_pixels(scaling):
-    with pytest.raises(ValueError, match=f"scaling {scaling}: its means are not permuted with pixels"):
-        Images(np.zeros((1, 2, 2, 3), np.uint8), scaling, torch.device("cpu"), torch.float64, [np.arange(12)[None]])

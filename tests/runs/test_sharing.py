@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from courses import MLP, Way, cell, images, made
-from tiny import CPU, split
+from tiny import CPU, MLP, Way, images, made, split, two_tasks
 
 from clpapers.runs import loop
 from clpapers.streams import restrictions
@@ -20,7 +19,7 @@ METHODS = {
 
 
 def result(method, oracle):
-    spec = cell(
+    spec = two_tasks(
         {"name": method, **METHODS[method]}, MLP, oracle=oracle, order={"name": "random", "length": None}, batch=32
     )
     streams = {seed: made(spec, DATA, seed) for seed in (0, 1)}
@@ -63,7 +62,7 @@ def served_alone(way, view):
 def test_es_es_ed_and_ea_read_one_run(learner):
     """What one run says under each of its restrictions is what three evaluations say, one restriction each."""
     order = {"name": "split", "tasks": 5, "length": None}
-    spec = cell(learner, MLP, oracle=split(5), order=order, train="oracle")
+    spec = two_tasks(learner, MLP, oracle=split(5), order=order, train="oracle")
     (run,) = loop.train(spec, DATA, {2: made(spec, DATA, 2)}, CPU)
     assert set(run["test"]) == {"none", "oracle", "data", "independent"}
     accuracies = set()

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import Way, cell, images
-from tiny import CPU, stream
+from tiny import Way, images, stream, two_tasks
 from torch.distributions import Normal, kl_divergence
 
 from clpapers.randomness import generator
-from clpapers.runs import loop
 from clpapers.runs.learners.vcl_coreset import k_center
 from clpapers.streams import orders
 
@@ -37,7 +35,7 @@ STANDARD = CORESET | {"prior": "standard"}
 
 def spec_of(learner, train="none", order=THREE, net=NET, memory=15):
     budget = {"batch": "task", "optimizer": "adam", "learning_rate": 0.02, "memory": memory}
-    return cell(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
+    return two_tasks(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
 
 
 def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None, gradients=None):
@@ -244,22 +242,6 @@ def test_a_test_is_the_same_whenever_it_is_taken():
         tested.step()
         untested.step()
     assert all(torch.equal(a, b) for a, b in zip(tested.learner.posterior.now, untested.learner.posterior.now))
-
-
-@pytest.mark.parametrize("train", ["none", "oracle"])
-def test_what_desiderata_is_about(train):
-    """With a head a task VCL is right on all tasks; with one for all on the last alone, unless it has coresets."""
-    data, right = images(classes=6, items=60, shape=(8, 8, 1), test_items=20), {}
-    for learner in (VCL, CORESET | {"coreset": 15, "coreset_epochs": 60}):
-        options = {"epochs": 60, "initial_variance": 0.02}
-        spec = spec_of(learner | options, train, net=NET | {"hidden": [30]}, memory=45)
-        (result,) = loop.train(spec, data, {0: orders.make(THREE, data.train_y, 0)}, CPU)
-        right[learner["name"]] = sum(result["test"][train]["correct"]) / 120
-    if train == "oracle":
-        assert min(right.values()) > 0.95
-    else:
-        assert right["vcl"] < 0.4
-        assert right["vcl_coreset"] > 0.8
 
 
 # --- coresets ------------------------------------------------------------------------------------------------

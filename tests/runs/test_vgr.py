@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import GAN, MLP, VGR, Way, cell, images
-from tiny import split, stream
+from tiny import GAN, MLP, VGR, Way, images, split, stream, two_tasks
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -26,7 +25,7 @@ DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 60}
 def way(options=(), streams=(0,), trace=0, **changed):
     """Along three tasks of two classes; `streams` are seeds, or streams themselves."""
     given = {"oracle": split(3), "order": ORDER, "optimizer": "adam", "learning_rate": 0.02, "batch": "task"} | changed
-    spec = cell(VGR | dict(options), MLP, **given)
+    spec = two_tasks(VGR | dict(options), MLP, **given)
     spec["evaluation"] |= {"trace": trace} if trace else {}
     pixels = 16 if given["order"] is DOMAINS else None
     made_ = [s if not isinstance(s, int) else orders.make(given["order"], DATA.train_y, s, pixels) for s in streams]
@@ -163,73 +162,6 @@ def test_training_equals_the_plain_implementation(options, changed):
 
 
 # --- what is learnt ----------------------------------------------------------------------------------------
-
-
-def learnt(run):
-    """Of each task what it was learnt on: images and labels [S, N], batch."""
-    seen, learn = [], run.learner.learn
-    run.learner.learn = lambda x, y, batch, traced: (seen.append((x, y, batch)), learn(x, y, batch, traced))[1]
-    run.walk()
-    return seen
-
-
-@pytest.mark.parametrize("name", ["gan_mlp", "gan_conv", "dcgan"])
-def test_past_classes_come_generated_and_never_as_they_were(name):
-    """The task's own images, then so many of each class of each other task; all in [0, 1], none a real one again."""
-    run = way({"gan": GAN | {"name": name}}, (0, 1))
-    seen = learnt(run)
-    for t, (x, y, _) in enumerate(seen):
-        now_x, now_y = run.batch(t)
-        n = now_x.shape[1]
-        assert torch.equal(x[:, :n], now_x)
-        assert torch.equal(y[:, :n], now_y)
-        assert x.shape[1] == n + t * 2 * VGR["generated"]
-        assert 0 <= x.min() <= x.max() <= 1
-        for s in range(2):
-            past = sorted({c for earlier in range(t) for c in run.batch(earlier)[1][s].tolist()})
-            assert sorted(y[s, n:].tolist()) == sorted(past * VGR["generated"])
-            real = torch.from_numpy(DATA.train_x).double().flatten(1) / 255
-            assert t == 0 or torch.cdist(x[s, n:].flatten(1), real).min() > 1e-3
-
-
-def test_images_are_drawn_anew_for_each_task():
-    seen = learnt(way())
-    first, second = seen[1][0][0, 40:48], seen[2][0][0, 40:48]
-    assert torch.equal(seen[1][1][0, 40:48], seen[2][1][0, 40:48])
-    assert (first - second).abs().flatten(1).max(dim=1).values.min() > 0
-
-
-def test_batches_grow_with_the_tasks_where_they_are_a_tasks():
-    assert [batch for _, _, batch in learnt(way({"batch_per_task": True}))] == [25, 50, 75]
-    assert [batch for _, _, batch in learnt(way())] == [25, 25, 25]
-
-
-def test_permuted_images_are_those_of_the_first_gans_through_each_tasks_permutation():
-    """Undone, they are draws of GANs that learnt the images as they are, whatever permutation came first."""
-    run = way(streams=(0, 1), order=DOMAINS, oracle={"name": "chunks"})
-    x, y, _ = learnt(run)[2]
-    n, size = run.batch(2)[0].shape[1], 6 * VGR["generated"]
-    for number in range(2):
-        drawn = run.learner.tasks[0].gans.draw(VGR["generated"], f"step 2 task {number}").view(2, size, 16)
-        part = slice(n + number * size, n + (number + 1) * size)
-        for s in range(2):
-            permutation = run.scenarios[s].stream.transforms[number]
-            assert (permutation != np.arange(16)).any()
-            torch.testing.assert_close(x[s, part].flatten(1), drawn[s][:, permutation])
-            assert y[s, part].tolist() == [c for c in range(6) for _ in range(VGR["generated"])]
-
-
-def test_what_was_learnt_is_not_forgotten():
-    """With the past replayed, the classes of earlier tasks are still known after the last."""
-    options = {"epochs": 60, "initial_variance": 1e-6, "generated": 40, "batch": 1000}
-    options |= {"gan": {"name": "gan_mlp", "latent": 4, "width": 16, "epochs": 200, "batch": 16, "learning_rate": 2e-3}}
-    run = way(options, (0,), order={"name": "split", "tasks": 3, "length": None})
-    learner = run.walk()
-    x = torch.from_numpy(DATA.test_x).double().movedim(-1, 1)[None] / 255
-    right = learner.posterior.mean_logits(x).argmax(dim=2)[0] == torch.from_numpy(DATA.test_y)
-    last = set(run.batch(2)[1][0].tolist())
-    old = torch.tensor([c not in last for c in DATA.test_y.tolist()])
-    assert right[old].double().mean() > 0.8
 
 
 # --- what is kept, and what is refused ---------------------------------------------------------------------

@@ -1,10 +1,13 @@
-"""The tiny problem of this stage's tests: options, nets, cells, streams and what learners are given."""
+"""The harness of all learners' tests: small problems, cells and streams, and a learner on its way along them."""
+
+import dataclasses
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from clpapers.catalogue import methods
-from clpapers.runs import loop
+from clpapers.runs import learners, loop, nets
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Setting
 from clpapers.runs.scenario import Scenario, scenario
@@ -14,6 +17,7 @@ from clpapers.streams.stream import Stream
 
 CPU = torch.device("cpu")
 METHODS = methods.methods()
+torch.set_num_threads(1)  # as in a run
 OPTIONS = {name: method.examples()[0] for name, method in METHODS.items()}
 VARIANTS = [(name, options) for name, method in METHODS.items() for options in method.examples()]
 # Learning is compared on the MLP and the CNN: a ResNet on 8×8 images ends in 1×1 maps, where batch norm over a handful
@@ -27,6 +31,12 @@ NETS = {
     "resnet18": {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"},
     "embedding": {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"},
 }
+LR = 0.1  # of `described`
+MLP = {"name": "mlp", "hidden": [6, 5]}
+CNN = {"name": "cnn", "width": 2}
+RESNET = {"name": "resnet18_reduced", "width": 2, "head": "linear"}
+EMBEDDING = {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"}
+LINEAR = {"name": "mlp", "hidden": []}
 MEASURED = {"gradients": {"batches": 3, "size": 4, "repetitions": 2}, "trace": 5}  # by learners that declare it
 BY_TASK = {"batch": "task", "optimizer": "adam", "learning_rate": 0.01}  # budget of learners of whole tasks
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
@@ -39,16 +49,27 @@ STATIC = [each for each in VARIANTS if METHODS[each[0]].with_options(each[1]).st
 OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
 
 
-def problem() -> loop.Data:
-    """Four classes of noisy 8×8 colour prototypes; 120 training and 24 test images, sorted by label."""
+def images(classes=4, items=20, shape=(4, 4, 1), test_items=4):
+    """A data set: noisy prototypes of each class, sorted by label, with attributes of the classes."""
     rng = np.random.default_rng(0)
-    prototypes = rng.integers(40, 215, (4, 8, 8, 3))
+    prototypes = rng.integers(40, 215, (classes, *shape))
 
     def split(n):
-        y = np.repeat(np.arange(4), n // 4)
-        return (prototypes[y] + rng.normal(0, 30, (n, 8, 8, 3))).clip(0, 255).astype(np.uint8), y
+        y = np.repeat(np.arange(classes), n)
+        return (prototypes[y] + rng.normal(0, 30, (n * classes, *shape))).clip(0, 255).astype(np.uint8), y
 
-    return loop.Data(*split(120), *split(24), classes=4)
+    return loop.Data(*split(items), *split(test_items), classes=classes, attributes=known(classes))
+
+
+def known(classes, attributes=7):
+    """Random attributes of each class, rows of length 1."""
+    table = np.random.default_rng(1).random((classes, attributes), dtype=np.float32)
+    return table / np.linalg.norm(table, axis=1, keepdims=True)
+
+
+def problem() -> loop.Data:
+    """Four classes of noisy 8×8 colour prototypes; 120 training and 24 test images."""
+    return images(items=30, shape=(8, 8, 3), test_items=6)
 
 
 def split(tasks: int, *, aligned: bool = True) -> dict:
@@ -98,6 +119,20 @@ def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RAN
     )
 
 
+def two_tasks(learner, net, *, oracle=None, order=None, train="none", scaling="unit", **budget):
+    """A complete cell of two tasks; a `learner` is its name and options."""
+    return described(
+        learner,
+        net,
+        order=order or SPLIT,
+        oracle=oracle or split(2),
+        train=train,
+        scaling=scaling,
+        evaluation={"points": 2, "batch": 6},
+        **{"replay_batch": 5, "memory": 12} | budget,
+    )
+
+
 def stream(indices, seed=0, boundaries=(), transforms=NO_TRANSFORMS) -> Stream:
     """The stream of these training items, in this order, with these boundaries."""
     n = len(indices)
@@ -110,7 +145,7 @@ def scenarios(spec, data, streams) -> list[Scenario]:
     return [scenario(spec, s, data.train_y, data.test_y, data.classes) for s in streams.values()]
 
 
-def images(spec, data, transforms=()) -> loop.Images:
+def pictures(spec, data, transforms=()) -> loop.Images:
     """The training images as a cell's learner sees them."""
     return loop.Images(data.train_x, spec["scaling"], CPU, torch.float64, transforms)
 
@@ -118,7 +153,7 @@ def images(spec, data, transforms=()) -> loop.Images:
 def setting(spec, data, streams) -> Setting:
     """What a cell's learner is given for some streams, stacked."""
     gone_through = scenarios(spec, data, streams)
-    return loop.setting_of(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))
+    return loop.setting_of(spec, data, gone_through, pictures(spec, data, [c.transforms for c in gone_through]))
 
 
 def course(learner, options, net, data, seeds=2, **budget):
@@ -128,6 +163,89 @@ def course(learner, options, net, data, seeds=2, **budget):
     train = "oracle" if "competing" in method.uses else "none"
     spec = cell(learner, options, net, order=SPLIT, oracle=oracle, train=train, batch=4, **budget)
     return spec, {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(seeds)}
+
+
+def made(spec, data, seed=0):
+    """The stream that the cell's order makes."""
+    return orders.make(spec["order"], data.train_y, seed)
+
+
+class Way:
+    """A learner along the scenarios of some streams, one a seed; `given` takes the place of parts of its setting."""
+
+    def __init__(self, spec, data, streams, **given):
+        self.spec, self.data = spec, data
+        self.scenarios = scenarios(spec, data, dict(enumerate(streams)))
+        self.setting = dataclasses.replace(setting(spec, data, dict(enumerate(streams))), **given)
+        self.learner = learners.create(spec["learner"], self.setting)
+        self.changes = self.scenarios[0].changes
+        self.t = 0
+
+    def batch(self, t):
+        """Images [S, B, C, H, W] and labels [S, B] of a step."""
+        now = self.setting.step(t)
+        return self.setting.images(self.setting.items[:, now]), self.setting.labels[:, now]
+
+    def step(self):
+        """The next step, as the loop takes it; returns loss and logits."""
+        t, self.t = self.t, self.t + 1
+        if self.changes[t]:
+            self.learner.task_change(t)
+        return self.learner.observe(t, *self.batch(t))
+
+    def walk(self, until=None):
+        """All steps (up to number `until`); returns the learner."""
+        while self.t < (len(self.changes) if until is None else until):
+            self.step()
+        return self.learner
+
+    def ordinary(self, purpose="init", s=0, net=None, shape=None, classes=None):
+        """The net of one seed as an ordinary module, not yet trained."""
+        torch.manual_seed(self.setting.init(purpose)[s])
+        shape, classes = shape or self.setting.images.shape, classes or self.setting.classes
+        known = self.data.attributes
+        table = None if known is None else torch.from_numpy(known[self.scenarios[s].class_of_output])
+        return nets.build(net or self.spec["net"], shape, classes, attributes=table).double().train()
+
+    def optimizer(self, net):
+        """The budget's, as torch has it by default."""
+        kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[self.spec["budget"]["optimizer"]]
+        return kind(net.parameters(), lr=self.spec["budget"]["learning_rate"])
+
+    def mask(self, t, s=0):
+        """The classes that compete at a step, as a list; all where training is not masked."""
+        masks = self.setting.masks
+        return list(range(self.setting.classes)) if masks is None else masks[s, t].nonzero()[:, 0].tolist()
+
+
+def cross_entropy(logits, y, allowed):
+    """Mean cross-entropy of the softmax over the `allowed` classes: logits [B, K], labels [B]."""
+    return F.cross_entropy(logits[:, allowed], torch.tensor([allowed.index(c) for c in y.tolist()]))
+
+
+def assert_same_net(stacked, ordinary, s=0, rtol=1e-9, atol=1e-11):
+    """Parameters and floating buffers of seed number s of a stack, against an ordinary module's."""
+    for part in ("parameters", "buffers"):
+        theirs = [v for v in getattr(ordinary, part)() if v.is_floating_point()]
+        ours = [v for v in getattr(stacked, part)() if v.is_floating_point()]
+        for mine, other in zip(ours, theirs, strict=True):
+            mine = (mine if mine.numel() == other.numel() else mine[s]).view(other.shape)
+            torch.testing.assert_close(mine, other, rtol=rtol, atol=atol)
+
+
+GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
+VGR = {
+    "name": "vgr",
+    "epochs": 2,
+    "batch": 25,
+    "batch_per_task": False,
+    "initial_variance": 0.02,
+    "samples": 3,
+    "prediction_samples": 7,
+    "generated": 4,
+    "fit_mean": "every_task",
+    "gan": GAN,
+}
 
 
 class Killed(Exception):

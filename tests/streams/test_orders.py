@@ -128,6 +128,7 @@ def test_slugs(order, expected):
     [
         ({}, "name: None is not one of stf, split, split_two"),
         (SPLIT | {"items": 9, "epochs": 2}, "split: items: .* leave out epochs"),
+        (SPLIT | {"items": 9, "cycles": 2}, "split: items: .* leave out epochs"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from clpapers.catalogue.names import named
-from clpapers.targets.footnotes import levels
+from clpapers.targets.footnotes import levels, price
 from clpapers.targets.unrun import Unrun
 
 
@@ -74,6 +74,11 @@ def test_the_price_of_what_is_left_out_says_whose_it_is(real, left, said):
     notes = dataclasses.replace(real, unrun=left, command="make it")
     absent = ["Not at hand: emnist: ask."] if left.absent else []
     assert notes.footnotes({"kind": "figure"}, []) == [said, *absent]
+
+
+@pytest.mark.parametrize(("hours", "said"), [(0.005, "1 min"), (0.51, "31 min"), (2.04, "2 h"), (1234.0, "1,200 h")])
+def test_a_price_is_in_whole_minutes_begun_or_hours_of_two_digits(hours, said):
+    assert price(hours) == said
 
 
 @pytest.mark.parametrize("kind", ["table", "figure"])

@@ -57,6 +57,13 @@ def test_a_smaller_value_may_be_the_better_place(target, data, real):
     assert set(added.body["Place"]) == {"3 of 3"}
 
 
+def test_of_equal_means_both_have_the_better_place(target, data, real):
+    ace = data[(data["learner"] == "ace") & (data["dataset"] == "emnist")]
+    even = pd.concat([data[data["learner"] != "mine"], ace.assign(learner="mine")])
+    (added,) = own_method_ranks.attach(results_table.render(target, even, real), target, even).appended
+    assert set(added.body["Place"]) == {"1 of 3"}
+
+
 def test_without_a_run_of_it_nothing_stands_below(target, learnt, real):
     assert own_method_ranks.attach(results_table.render(target, learnt, real), target, learnt).appended == []
 

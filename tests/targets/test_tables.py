@@ -9,7 +9,7 @@ from clpapers.metrics.intervals import mean_interval, paired
 from clpapers.targets import architecture_table, number, results_table, statistics_table
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
-from clpapers.targets.table import plus_minus, signed
+from clpapers.targets.table import plus_minus, rounded, signed
 
 
 def test_results_table_has_the_papers_rows_columns_and_order(table_target, learnt, real):
@@ -147,6 +147,21 @@ def test_a_number_is_printed_alike_as_computed_and_as_read_from_a_file():
     assert computed != read
     assert signed(computed, -13.9, 2.6, 1) == signed(read, -13.9, 2.6, 1) == "−5.7 [−13.9, 2.6]"
     assert plus_minus(computed, -computed, 1) == plus_minus(read, -read, 1) == "−5.7 ± 5.7"
+
+
+@pytest.mark.parametrize(
+    ("distance", "up", "said"),
+    [
+        (0.31, True, "0.4"),
+        (0.1 * 3, True, "0.3"),  # 0.30000000000000004
+        (0.39, False, "0.3"),
+        (0.7, False, "0.7"),  # 6.999999999999999 tenths
+        (0.004, False, "0.004"),  # which would be zero with fewer digits
+        (0.0, True, "0.0"),
+    ],
+)
+def test_a_distance_is_rounded_away_from_what_it_excludes(distance, up, said):
+    assert rounded(distance, 1, up=up) == said
 
 
 def test_signed():

@@ -15,7 +15,8 @@ class Constrained(Learner):
     """A learner whose step must not raise its loss on the memories of completed tasks, to first order.
 
     The budget's memory is divided equally among all classes of all tasks. The loss on it is taken in training mode and
-    updates the running statistics of batch norm, as the stream does. Subclasses define the `references` and the `dual`.
+    updates the running statistics of batch norm, as the stream does. Subclasses define the `references`, and the `dual`
+    where these are several.
     """
 
     def __init__(self, setting: Setting, write: str):
@@ -32,8 +33,8 @@ class Constrained(Learner):
         raise NotImplementedError
 
     def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-        """The multipliers v [S, k] for `project`."""
-        raise NotImplementedError
+        """The multipliers v [S, k] for `project`; by default `closest`, for one constraint."""
+        return closest(along, gram)
 
     def graph_key(self, t: int) -> int:
         return int(self.task[t])
@@ -70,6 +71,11 @@ class Constrained(Learner):
     def report(self, s: int) -> dict:
         """For each task `violations`, its projected steps, and `memory`, its items in the memory."""
         return {"violations": self.violations[s].tolist(), "memory": self.memory.counts[s].tolist()}
+
+
+def closest(along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+    """The multiplier of the closest gradient under one constraint, `agem`, eq. 11: -(g·g_ref)/(g_ref·g_ref), [S, 1]."""
+    return -along / gram.squeeze(2)
 
 
 def project(

@@ -12,7 +12,6 @@ from clpapers.randomness import generator
 from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import Stack, stack
 from clpapers.runs.optimizers import Adam
-from clpapers.runs.scenario import ScenarioError
 
 BETA1 = 0.5
 BLOCK = 500  # images of each member generated at once
@@ -87,19 +86,8 @@ class GANs:
         return {name: (value if len(self.members) > 1 else value[None]).cpu().numpy().copy() for name, value in found}
 
     def restore(self, states: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Give the generators the weights of `state`; the members of the states, in their order, are these ones.
-
-        Raises `ScenarioError` for states of other nets or members.
-        """
+        """Give the generators the weights of `state`; the members of the states, in their order, are these ones."""
         for name, value in self._tensors().items():
-            one = value.shape[len(self.members) > 1 :]
-            fit = all(
-                name in state and state[name].dtype.kind == "f" and state[name].shape[1:] == one for state in states
-            )
-            if not fit or sum(len(state[name]) for state in states) != len(self.members):
-                raise ScenarioError(
-                    f"{name}: the GANs that it draws from are of other nets; delete and train them again"
-                )
             given = torch.from_numpy(np.concatenate([state[name] for state in states]))
             value.copy_(given if len(self.members) > 1 else given[0])
         self.generator.eval()

@@ -23,9 +23,5 @@ def measured(folder: Path, name: str, measure: Callable[[], float]) -> float:
 
 
 def _read(file: Path) -> dict[str, dict[str, float]]:
-    """The measurements in the file; none where it is missing or is not of this form."""
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        return {processor: {name: float(value) for name, value in own.items()} for processor, own in stored.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+    """The measurements in the file; none where it is missing."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

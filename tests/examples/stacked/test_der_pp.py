@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, LINEAR, LR, MLP, Way, assert_same_net, cell, images, made
+from tiny import CNN, LINEAR, LR, MLP, Way, assert_same_net, images, made, two_tasks
 
 from clpapers.catalogue import methods
 from clpapers.graph import user_methods
@@ -57,7 +57,7 @@ def test_an_example_declares_what_its_learner_takes(file, here):
     named = code.co_varnames[2 : 2 + code.co_kwonlyargcount]
     assert set(declared.options) == set(named)
     for options in declared.examples():
-        spec = cell({"name": file.stem, **options}, MLP)
+        spec = two_tasks({"name": file.stem, **options}, MLP)
         assert torch.isfinite(along(spec, images()).walk().parameters[0]).all()
 
 
@@ -84,7 +84,7 @@ def test_two_steps_by_hand(here):
     cross-entropy with gradient ±(σ(0.2) - 1).
     """
     x, y = np.array([255, 0], np.uint8).reshape(2, 1, 1, 1), np.arange(2)
-    spec = cell(der_pp(), LINEAR, batch=1, replay_batch=1, memory=2)
+    spec = two_tasks(der_pp(), LINEAR, batch=1, replay_batch=1, memory=2)
     way = along(spec, Data(x, y, x, y, classes=2))
     assert way.setting.labels[0].tolist() == [0, 1]
     with torch.no_grad():
@@ -107,7 +107,7 @@ def test_two_steps_by_hand(here):
 @pytest.mark.parametrize(("net", "optimizer"), [(MLP, "sgd"), (MLP, "adam"), (CNN, "sgd")])
 def test_equals_a_plain_loop(net, optimizer, here):
     """Every seed's net, and the logits in its memory, after each step; slots are overwritten, some within a batch."""
-    spec = cell(der_pp(0.3, 0.7), net, batch=3, memory=6, optimizer=optimizer, learning_rate=0.01)
+    spec = two_tasks(der_pp(0.3, 0.7), net, batch=3, memory=6, optimizer=optimizer, learning_rate=0.01)
     way = along(spec, images(), seeds=(0, 3))
     learner, setting = way.learner, way.setting
     plain = [way.ordinary(s=s) for s in range(2)]
@@ -148,5 +148,5 @@ def test_equals_a_plain_loop(net, optimizer, here):
 def test_without_its_terms_it_is_finetuning_and_that_is_single(here):
     nets = []
     for learner in (der_pp(0.0, 0.0), {"name": "finetune"}, {"name": "single"}):
-        nets.append([p.detach() for p in along(cell(learner, MLP), images()).walk().parameters])
+        nets.append([p.detach() for p in along(two_tasks(learner, MLP), images()).walk().parameters])
     assert all(torch.equal(a, b) for net in nets[1:] for a, b in zip(nets[0], net))

@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from courses import CNN, MLP, assert_same_net, cell, cross_entropy, images
 from test_der_pp import along, here  # noqa: F401 (a fixture)
+from tiny import CNN, MLP, assert_same_net, cross_entropy, images, two_tasks
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -18,7 +18,7 @@ def lwf(strength=0.7, temperature=2.0):
 @pytest.mark.parametrize(("net", "train"), [(MLP, "none"), (MLP, "oracle"), (CNN, "none")])
 def test_equals_a_plain_loop(net, train):
     """Every seed's net after each step, where all classes compete or those of the task."""
-    way = along(cell(lwf(), net, train=train, batch=4), images(), seeds=(0, 3))
+    way = along(two_tasks(lwf(), net, train=train, batch=4), images(), seeds=(0, 3))
     plain = [way.ordinary(s=s) for s in range(2)]
     optimizers, teachers, learnt, old = [way.optimizer(each) for each in plain], [None] * 2, [set(), set()], [[], []]
     assert way.changes.any()
@@ -44,7 +44,7 @@ def test_equals_a_plain_loop(net, train):
 
 def test_the_distance_by_hand():
     """Two old classes of three, T = 2: recorded (0, 2 ln 3) is (1/4, 3/4); new (0, 0) is (1/2, 1/2), so it is ln 2."""
-    learner = along(cell(lwf(), MLP), images()).learner
+    learner = along(two_tasks(lwf(), MLP), images()).learner
     learner.old = torch.tensor([[True, False, True]])
     new, recorded = torch.tensor([[[0.0, 7.0, 0.0]]]), torch.tensor([[[0.0, -5.0, 2 * math.log(3)]]])
     torch.testing.assert_close(learner.distance(new, recorded), torch.tensor([math.log(2)]))
@@ -54,8 +54,8 @@ def test_the_distance_by_hand():
 
 
 def test_before_the_first_change_and_without_strength_it_is_single():
-    spec = cell(lwf(strength=0.0), MLP)
+    spec = two_tasks(lwf(strength=0.0), MLP)
     one, other = (along(spec | {"learner": each}, images()).walk() for each in (lwf(0.0), {"name": "single"}))
     assert all(torch.equal(a, b) for a, b in zip(one.parameters, other.parameters))
-    way = along(cell(lwf(), MLP), images())
+    way = along(two_tasks(lwf(), MLP), images())
     assert way.walk(until=int(way.changes.argmax())).teacher is None

@@ -35,6 +35,17 @@ def test_probes_report_what_the_net_says(data, streams):
             assert (bits == (told.labels[s, :time].numpy() == 2)).all()
 
 
+def test_probes_that_were_seen_and_have_no_answer_are_counted(data, streams):
+    """After 30 items 30 of all 53, at the end 53; the learner answers nothing."""
+    told = setting(cell("single", {}, "mlp"), data, {seed: streams[seed] for seed in (0, 1)})
+    probes, silent = Probes({"points": 2, "probes": None}, told), Constant()
+    silent.scores = lambda x, tasks: torch.full((*x.shape[:2], 4), torch.nan)
+    probes.unanswered = np.zeros(2, dtype=int)
+    for t in probes.steps:
+        probes.take(t, silent)
+    assert probes.unanswered.tolist() == [30 + 53] * 2
+
+
 def test_a_test_before_any_probe_was_seen_has_no_answers(data, streams):
     told = setting(cell("single", {}, "mlp"), data, {0: streams[0]})
     probes = Probes({"points": 11, "probes": 1}, told)

@@ -1,13 +1,11 @@
 import dataclasses
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
-from courses import Way
-from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split
+from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, Way, cell, setting, split
 
-from clpapers.metrics import learning, lifelong
+from clpapers.metrics import learning
 from clpapers.runs import loop
 from clpapers.runs.evaluation import tasks
 from clpapers.runs.learner import Learner
@@ -209,16 +207,6 @@ def test_a_recurring_class_is_tested_wholly_in_each_of_its_tasks(learner, unbala
         assert result["learner"].get("violations", [0])[0] == 0
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_tasks_of_recurring_classes_are_learnt(learner, data):
-    """Each is known once it was learnt, by far more than chance, which is one half."""
-    for result in heads(data, learner):
-        known = lifelong.accuracies(result["tasks"])
-        learnt = known[-1] if learner == "multi_task" else np.diagonal(known)
-        assert learnt.mean() > 0.8
-        assert result["online"]["loss"] is None or np.isfinite(result["online"]["loss"]).all()
-
-
 def test_accuracy_by_class_of_unbalanced_tasks_by_hand(unbalanced):
     """Each occurrence of a class counts alike, whatever its items."""
     for result in heads(unbalanced, "single", learning_rate=1e-3):
@@ -230,24 +218,6 @@ def test_accuracy_by_class_of_unbalanced_tasks_by_hand(unbalanced):
         )
         assert by_class == pytest.approx(100 * sum(right / total for right, total in zip(rights.flat, totals.flat)) / 6)
         assert by_item == pytest.approx(100 * np.mean([sum(r) / sum(t) for r, t in zip(rights, totals)]))
-
-
-def test_each_occurrence_of_a_class_has_weights_of_its_own(data):
-    """Those of a task stay as they were drawn until it begins, and once it is over."""
-    spec = cell("single", {}, "mlp", order=OVERLAPPING, oracle=CHUNKS, train="oracle")
-    way = Way(spec, data, [orders.make(OVERLAPPING, data.train_y, 0)])
-    class_of = way.scenarios[0].class_of_output
-    assert len(set(class_of)) < len(class_of) == way.setting.classes == 6
-    seen = [[p.detach().clone() for p in list(way.ordinary().parameters())[-2:]]]  # the head's weights and biases
-    edges = [*np.flatnonzero(way.changes), len(way.changes)]
-    for until in edges:
-        way.walk(until)
-        seen.append([p.detach().view_as(q).clone() for p, q in zip(list(way.learner.net.parameters())[-2:], seen[0])])
-    for task, (before, after) in enumerate(pairwise(seen)):
-        mine = np.arange(6) // 2 == task
-        for old, new in zip(before, after):
-            assert torch.equal(old[~mine], new[~mine])
-            assert (old[mine] != new[mine]).any()
 
 
 def test_labels_are_the_outputs_of_the_items_own_tasks(data):
@@ -263,16 +233,6 @@ def test_labels_are_the_outputs_of_the_items_own_tasks(data):
             sorted(np.flatnonzero(row)) == [2 * (y // 2), 2 * (y // 2) + 1]
             for row, y in zip(gone.masks, gone.labels[gone.ends - 1])
         )
-
-
-def test_two_epochs_are_twice_the_steps_of_each_task(data):
-    for order in (SPLIT, DOMAINS, OVERLAPPING):
-        options = {"seeds": [0], "oracle": CHUNKS, "train": "oracle", "batch": 1}
-        for once, twice in zip(*(run(data, order | more, **options) for more in ({}, {"epochs": 2}))):
-            assert twice["steps"] == 2 * once["steps"]
-            assert twice["oracle"] == once["oracle"]
-            assert twice["tasks"]["shots"][0] == once["tasks"]["shots"][0]  # an epoch begins as it did
-            assert twice["tasks"]["total"] == once["tasks"]["total"]
 
 
 def test_a_task_without_a_test_item_is_refused(data):
@@ -360,22 +320,3 @@ def test_snapshots_are_tested_together_as_each_was_in_its_time(order, data, monk
     assert asked == [4] * order["tasks"]  # with three shots
     monkeypatch.setattr(ProgNN, "snapshot", Learner.snapshot)
     assert run(data, order, "prog_nn", **options) == together
-
-
-def test_a_snapshot_is_of_the_learning_column_alone(data):
-    way = Way(
-        cell("prog_nn", {}, "mlp", order=DOMAINS, oracle=CHUNKS), data, [orders.make(DOMAINS, data.train_y, 0, 192)]
-    )
-    learner = way.learner
-    with learner.evaluation():
-        first = learner.snapshot(0)
-        assert learner.snapshot(1) is None
-        x = way.setting.images.with_pixels(data.test_x)(torch.arange(24)[None])
-        said = learner.scores(x, torch.zeros(1, 24, dtype=int))
-    way.walk(2)
-    with learner.evaluation():
-        then, now = learner.scores_of([first, learner.snapshot(0)], x)
-        assert torch.equal(then, said)
-        assert torch.equal(now, learner.scores(x, torch.zeros(1, 24, dtype=int)))
-        assert (then != now).any()
-    assert Single.snapshot is Learner.snapshot

@@ -56,11 +56,3 @@ class AGEM(Constrained):
         slots = self.filled.gather(1, row(self.draws, t, first=self.start))
         gradient = self.reference(*self.memory.read(slots), self.weight)
         return [each[:, None] for each in self.rows(gradient)]
-
-    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-        return closest(along, gram)
-
-
-def closest(along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-    """The multiplier of the closest gradient under one constraint, eq. 11: -(g·g_ref)/(g_ref·g_ref), [S, 1]."""
-    return -along / gram.squeeze(2)

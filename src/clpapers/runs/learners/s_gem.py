@@ -7,7 +7,6 @@ from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.device_step import row
 from clpapers.runs.learner import Setting
-from clpapers.runs.learners.a_gem import closest
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
@@ -38,6 +37,3 @@ class SGEM(Constrained):
         slots, weight = self.memory.of_task(row(self.chosen, t))
         gradient = self.reference(*self.memory.read(slots), weight)
         return [each[:, None] for each in self.rows(gradient)]
-
-    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-        return closest(along, gram)
