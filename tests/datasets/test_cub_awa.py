@@ -231,7 +231,7 @@ def test_a_missing_damaged_or_other_image_is_refused(case):
 
 
 def test_an_image_of_too_many_pixels_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(_image, "LARGEST", 62)
+    monkeypatch.setattr(_image, "MOST_PIXELS", 62)
     refused("awa2", awa_files(), r"antelope_10001\.jpg is 7 × 9, not 1 to 62 pixels")
 
 
