@@ -160,7 +160,7 @@ def test_a_grade_says_how_far(tmp_path, real, mean, half_width, verdict, text):
     """Without a printed spread; the interval is 0.05 wider on either side: half a unit of the last digit."""
     cell = judged(tmp_path, "80.0,,", measured(mean, half_width), real)
     assert (cell["verdict"], comparison.graded(cell)) == (verdict, text)
-    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN)
+    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN_SPREAD)
 
 
 def test_a_margin_is_never_more_than_its_share_of_the_printed_value(tmp_path, real):

@@ -11,7 +11,7 @@ import pandas as pd
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.evidence.grades import MARGINS, MEANINGS, excludes_zero, judge, nearest
-from clpapers.evidence.pooled import POOLED, pooled, pooled_texts
+from clpapers.evidence.pooled import KEY, POOLED, pooled, pooled_texts
 from clpapers.evidence.verdict_names import (
     CALIBRATED,
     DIFFERS,
@@ -24,14 +24,12 @@ from clpapers.evidence.verdict_names import (
     TRAINED,
     WEAK,
 )
-from clpapers.metrics.intervals import Estimate, critical, welch
+from clpapers.metrics.intervals import NIL, Estimate, critical, welch
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, rounded, signed
 
-NIL = 1e-9  # what rounding leaves of a spread of equal values
 EQUAL = "equal values"  # the cause of a verdict without a spread to go by
-KEY = ["row", "column", "metric"]
 COLUMNS = [
     *("value", "decimals", "spread_kind", "half_width", "n", "cut", "note"),
     *("authors", "authors_half_width", "source"),
@@ -39,11 +37,11 @@ COLUMNS = [
 ]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|standard_error|spread|population_sd|mean)_(\d+)_runs")
 MOST_DECIMALS = 3  # in numbers that only the authors give
-WELCH, OWN, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
+WELCH, OWN_SPREAD, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
 RULES = {
     WELCH: "two runs or more here, and a printed spread: Welch’s t interval of the difference of two means",
-    OWN: "two runs or more here, and no printed spread: the reproduced mean’s t interval, with an error of the paper’s "
-    "runs, taken to vary as ours do, where it says how many there are",
+    OWN_SPREAD: "two runs or more here, and no printed spread: the reproduced mean’s t interval, with an error of the "
+    "paper’s runs, taken to vary as ours do, where it says how many there are",
     ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie",
     ALIKE: "∞ (diverged) or OoM (out of memory) on either side: no interval; the same or not",
 }
@@ -164,7 +162,7 @@ def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
     if pd.notna(cell.basis_se):
         return welch(cell["mean"], cell.se, cell.n, cell.basis, cell.basis_se, cell.basis_n), WELCH
     printed = cell.n / cell.basis_n if cell.basis_n else 0.0  # an error of the paper's runs, if they vary as those here
-    return Estimate(cell["mean"] - cell.basis, cell.se * np.sqrt(1 + printed), cell.n - 1), OWN
+    return Estimate(cell["mean"] - cell.basis, cell.se * np.sqrt(1 + printed), cell.n - 1), OWN_SPREAD
 
 
 class Verdict(NamedTuple):
