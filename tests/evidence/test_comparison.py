@@ -202,14 +202,6 @@ def test_reproduced_deviation_and_error_stand_beside_the_reported(tmp_path, real
     assert (cell["sd"], cell["se"]) == pytest.approx((1, 1 / np.sqrt(3)))
 
 
-def test_guesses_are_not_compared(tmp_path, real):
-    data = measured(81.0, 0.5)
-    guess = data.assign(metric="chance_final_accuracy", value=10.0)
-    assert judged(tmp_path, "80.1,,", pd.concat([data, guess]), real) == pytest.approx(
-        judged(tmp_path, "80.1,,", data, real), nan_ok=True
-    )
-
-
 @pytest.mark.parametrize(
     ("mean", "holds"), [(99.84, True), (99.846, True), (99.834, True), (99.847, False), (99.833, False)]
 )

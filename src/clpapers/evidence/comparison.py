@@ -27,7 +27,7 @@ from clpapers.evidence.verdict_names import (
 from clpapers.metrics.intervals import NIL, Estimate, critical, welch
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
-from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, rounded, signed
+from clpapers.targets.table import NO_MEMORY, Table, bold_in, plus_minus, rounded, signed
 
 EQUAL = "equal values"  # the cause of a verdict without a spread to go by
 COLUMNS = [
@@ -108,7 +108,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
     for line in lines.to_dict("records"):
-        value = np.nan if line["note"] == OUT_OF_MEMORY else float(line["value"] or "nan")
+        value = np.nan if line["note"] == NO_MEMORY else float(line["value"] or "nan")
         kind, se, n = "", np.nan, 0
         if match := SPREAD_KIND.fullmatch(line["spread_kind"]):
             kind, n = match[1], int(match[2])
@@ -153,7 +153,7 @@ def _half_width(se: float, n: int) -> float:
 
 def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
     """Reproduced − reported, from one merged line (see `compare`), and the rule that its interval follows."""
-    if np.isinf([cell["mean"], cell.basis]).any() or OUT_OF_MEMORY in (cell.note, cell.note_reported):
+    if np.isinf([cell["mean"], cell.basis]).any() or NO_MEMORY in (cell.note, cell.note_reported):
         return Estimate(np.nan, np.nan, np.nan), ALIKE
     if cell.n == 1 and pd.notna(cell.basis_se):  # s·√(1 + 1/n), of a standard error s/√n
         return Estimate(
@@ -175,13 +175,13 @@ class Verdict(NamedTuple):
 
 def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
     """Why a number cannot be compared, if it cannot."""
-    neither_fits = cell.note == cell.note_reported == OUT_OF_MEMORY
+    neither_fits = cell.note == cell.note_reported == NO_MEMORY
     if pd.isna(cell.basis) and not neither_fits:
-        cause = "out of memory in the paper" if cell.note_reported == OUT_OF_MEMORY else "not printed"
+        cause = "out of memory in the paper" if cell.note_reported == NO_MEMORY else "not printed"
         reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
         return Verdict(NOT_COMPARABLE, cause, reason)
     if pd.isna(cell["mean"]) and not neither_fits:
-        if cell.note == OUT_OF_MEMORY:
+        if cell.note == NO_MEMORY:
             return Verdict(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
         return Verdict(NOT_COMPARABLE, "not run", notes.why_not_run())
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
@@ -197,7 +197,7 @@ def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
 
 def _verdict_on(cell: pd.Series, rule: str, estimate: Estimate, low: float, grade: str) -> Verdict:
     if rule == ALIKE:
-        return Verdict(SAME if cell["mean"] == cell.basis or cell.note == OUT_OF_MEMORY else DIFFERS)
+        return Verdict(SAME if cell["mean"] == cell.basis or cell.note == NO_MEMORY else DIFFERS)
     if np.isnan(low):
         return Verdict(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
     if estimate.se <= NIL and cell.kind != EXACT:
@@ -384,7 +384,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
         body = body.drop(columns="Authors")
     remarks = {
         DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
-        SHORT: (compared[["reported_note", "reproduced_note"]] == OUT_OF_MEMORY).any(axis=None),
+        SHORT: (compared[["reported_note", "reproduced_note"]] == NO_MEMORY).any(axis=None),
         CUT: any(compared["cut"]),
         AUTHORS: compared["authors"].notna().any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),

@@ -1,4 +1,4 @@
-"""Writes the pages on what came out, as Markdown that a code host and the site show alike.
+"""Writes the pages on what came out, as Markdown for code hosts and for the site.
 
 Paths are relative to docs/. HTML stands only where Markdown has no word: to fold, and to name a grade.
 """
@@ -342,9 +342,9 @@ def _is_number(text: object) -> bool:
     return any(character.isdigit() for character in str(text)) or text in ("∞", "OoM")
 
 
-def _grade(word: str) -> str:
+def _grade(grade: str) -> str:
     """A grade or a standing, named for the style of the site."""
-    return f'<span class="{word.replace(" ", "-")}">{word}</span>'
+    return f'<span class="{grade.replace(" ", "-")}">{grade}</span>'
 
 
 def _verdict(paper: Paper, number: dict, up: str) -> str:
@@ -404,11 +404,11 @@ def _pairs(section: Section) -> Iterator[str]:
 def _claims(paper: Paper) -> Iterator[str]:
     """The claims as cards: those with a number, then the others folded."""
 
-    def told(claim: dict) -> bool:
+    def has_number(claim: dict) -> bool:
         return claim["verdict"] != verdict_names.NOT_COMPARABLE or claim["shown"] != NOT_RUN
 
-    decided = [claim for claim in paper.claims if told(claim)]
-    rest = [claim for claim in paper.claims if not told(claim)]
+    decided = [claim for claim in paper.claims if has_number(claim)]
+    rest = [claim for claim in paper.claims if not has_number(claim)]
     if not paper.claims:
         yield "No claim of it is tested."
         return

@@ -1,5 +1,7 @@
-"""Writes what the published runs reproduce: docs/index.md, docs/holds.md, docs/reproduction, what differs in
-docs/findings, README's tables, the counts in docs/verdicts.md, figures; and the site.
+"""Writes the pages on the published runs, and the site.
+
+These are docs/index.md, docs/holds.md, docs/reproduction, the figures, and the marked blocks of docs/findings, README,
+docs/verdicts.md, docs/costs.md and docs/own_method.md.
 
 It is made from results/published and config/ alone, in a temporary folder, so other built files do not matter. The same
 crates and the same code give the same bytes on every machine. Measured seconds come from records.
@@ -90,7 +92,7 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
         if folder is not None:
             _put({path: text for path, text in files.items() if path.parts[0] == DOCS.name}, {})
             made.site(root / folder)
-        own = made.own([root / file for file in OUTSIDE])  # last, as it says
+        own = made.own_methods([root / file for file in OUTSIDE])  # last, as it says
         files[OWN_METHOD] = filled(OWN_METHOD, before[OWN_METHOD], {"own": own})
     _put(files, images)
     return [*files, *images]
@@ -202,7 +204,7 @@ class _Reproduction:
         heads = ["method", "metric", "printed", "ours", "runs", "difference", "grade"]
         return "\n".join([title, "", *markdown_table(heads, rows)]) + "\n"
 
-    def own(self, methods: Iterable[Path]) -> str:
+    def own_methods(self, methods: Iterable[Path]) -> str:
         """The tables of docs/own_method.md: README's table with rows of methods from outside, and their places.
 
         Metrics with these rows take the place of the target's in this folder, so nothing is made of it afterwards.
@@ -250,7 +252,7 @@ class _Reproduction:
         return card_costs.measure(self.plan, self.runs, self.rehearsed)
 
     def cards(self) -> str:
-        """The lines of a table: what runs take of a card."""
+        """The lines of a table: seconds and memory of a card that runs take."""
         heads = ["learner", "net", "items", "card", "runs", "core-seconds a card-second", "MB a seed"]
         rows = []
         for row in self.of_cards:

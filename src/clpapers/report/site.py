@@ -50,7 +50,7 @@ class SiteError(provenance.Refusal):
 
 
 def write(papers: list[Paper], folder: Path) -> None:
-    """Write the site of some papers into `folder`, in place of what is there.
+    """Write the site of some papers into `folder`, which it replaces.
 
     The working folder's docs/ has the guides and the findings; without it the site is the papers' pages alone.
     """
@@ -120,10 +120,10 @@ def _notebook(file: Path, source: Path) -> str:
     return "\n".join(lines)
 
 
-def _moved(text: str, path: str, place: str, source: Path, places: Mapping[str, str]) -> str:
+def _moved(text: str, path: str, site_path: str, source: Path, site_paths: Mapping[str, str]) -> str:
     """A page's text with its links as they lead from its place in the site; a link to elsewhere is text.
 
-    path: of the page in the project. places: of all pages, by their paths.
+    path: of the page in the project; site_path: in the site. site_paths: of all pages, by their paths in the project.
     """
 
     def move(link: re.Match) -> str:
@@ -131,10 +131,10 @@ def _moved(text: str, path: str, place: str, source: Path, places: Mapping[str, 
         if not target or ":" in target:
             return link[0]
         meant = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        found = places.get(meant) or (meant.removeprefix("docs/") if meant.startswith("docs/") else None)
-        if found is None or not (meant in places or (source / found).is_file()):
+        found = site_paths.get(meant) or (meant.removeprefix("docs/") if meant.startswith("docs/") else None)
+        if found is None or not (meant in site_paths or (source / found).is_file()):
             return link["text"].removeprefix("!")[1:-1]
-        way = posixpath.relpath(found, posixpath.dirname(place) or ".")
+        way = posixpath.relpath(found, posixpath.dirname(site_path) or ".")
         return f"{link['text']}({way}{link['anchor'] or ''})"
 
     return LINK.sub(move, text)

@@ -37,13 +37,13 @@ def _split(files: Files, stored: Mapping[str, np.ndarray], split: str, spec: dic
 
 
 def _array(
-    files: Files, stored: Mapping[str, np.ndarray], key: str, shapes: list[tuple[int, ...]], wanted: str
+    files: Files, stored: Mapping[str, np.ndarray], key: str, shapes: list[tuple[int, ...]], kind: str
 ) -> np.ndarray:
     """An array of one of the shapes, of uint8 or of any whole numbers."""
     if key not in stored:
         raise files.wrong(f"has no array {key}, only {', '.join(stored)[:200] or 'none'}")
     array = stored[key]
-    if array.shape not in shapes or (array.dtype != np.uint8 if wanted == "uint8" else array.dtype.kind not in "iu"):
+    if array.shape not in shapes or (array.dtype != np.uint8 if kind == "uint8" else array.dtype.kind not in "iu"):
         found = f"{array.dtype} {list(array.shape)}"
-        raise files.wrong(f"{key} is {found}, not {wanted} {' or '.join(str(list(shape)) for shape in shapes)}")
+        raise files.wrong(f"{key} is {found}, not {kind} {' or '.join(str(list(shape)) for shape in shapes)}")
     return array
