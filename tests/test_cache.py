@@ -55,7 +55,7 @@ def test_lines_that_are_none_are_passed_over(line, folder):
 
 def test_a_file_that_grew_too_large_is_begun_anew(folder, monkeypatch):
     Cache("values").get("text", lambda: 1)
-    monkeypatch.setattr("clpapers.cache.LARGEST", 10)
+    monkeypatch.setattr("clpapers.cache.LARGEST_CACHE", 10)
     assert Cache("values").get("text", lambda: 2) == 2
 
 

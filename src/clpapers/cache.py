@@ -14,7 +14,7 @@ from clpapers.home import place
 
 FOLDER = place(".snakemake")
 T = TypeVar("T")
-LARGEST = 1 << 24  # bytes of a file, before it is begun again
+LARGEST_CACHE = 1 << 24  # bytes of a file, before it is begun again
 
 
 class Cache:
@@ -38,7 +38,7 @@ class Cache:
     def _read(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         with contextlib.suppress(OSError):
-            if self.file.stat().st_size > LARGEST:
+            if self.file.stat().st_size > LARGEST_CACHE:
                 self.file.unlink()
             for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError, TypeError, RecursionError):

@@ -271,20 +271,6 @@ def test_a_disk_that_fills_during_a_download_is_not_taken_for_a_bad_source(small
         run(spec, standin=SIZES)
 
 
-def test_interrupted_writing_leaves_nothing(small, run, tmp_path, monkeypatch):
-    spec, splits = small
-    in_folder(tmp_path, splits, spec)
-
-    def interrupted(path, **arrays):
-        path.write_bytes(b"PK half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(np, "savez", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run(spec)
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 def test_order_of_sources_is_the_configs(small, run, tmp_path):
     spec, splits = small
     in_folder(tmp_path, splits, spec)

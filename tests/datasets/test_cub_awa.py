@@ -8,8 +8,7 @@ import official_formats as made
 import pytest
 from PIL import Image
 
-from clpapers.datasets import arrays, files, sources, standin
-from clpapers.datasets._torchvision import Official
+from clpapers.datasets import arrays, files, standin
 from clpapers.datasets.build import DatasetError, build
 from clpapers.datasets.files import Absent, SourceError
 from clpapers.datasets.formats import _image, awa2, cub200
@@ -152,14 +151,9 @@ def test_a_missing_cell_stays_minus_one():
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("form", ["zip", "tgz", "folder"])
-def test_built_from_an_archive_as_downloaded_or_unpacked(case, form, tmp_path):
+def test_built_from_an_archive_as_downloaded(case, tmp_path):
     format, spec, make = CASES[case]
-    mine = tmp_path / "data" / case
-    if form == "folder":
-        made.write_folder(mine, make())
-    else:
-        (made.write_zip if form == "zip" else made.write_tar)(mine / f"images.{form}", make())
+    made.write_tar(tmp_path / "data" / case / "images.tgz", make())
     info = run(case, tmp_path)
     assert (info["source"], info["proof"]) == ("folder", "counts only")
     assert (info["train"], info["test"]) == (spec["train"], spec["test"])
@@ -231,12 +225,12 @@ def test_a_missing_damaged_or_other_image_is_refused(case):
 
 
 def test_an_image_of_too_many_pixels_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(_image, "LARGEST", 62)
+    monkeypatch.setattr(_image, "MOST_PIXELS", 62)
     refused("awa2", awa_files(), r"antelope_10001\.jpg is 7 × 9, not 1 to 62 pixels")
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("wrong", [b"1 cat\n2 dog\n3 frog\n", b"2 cat\n1 dog\n", b"cat\n", b"\xff\xfe", b""])
+@pytest.mark.parametrize("wrong", [b"1 cat\n2 dog\n3 frog\n", b"cat\n", b"\xff\xfe"])
 def test_other_classes_are_refused(case, wrong):
     content = CASES[case][2]()
     name = next(name for name in content if name.endswith("/classes.txt"))
@@ -288,14 +282,6 @@ def test_known_checksums_are_held_against_the_attributes_too(tmp_path, monkeypat
         assert run("cub200", tmp_path)["proof"] == proof
     monkeypatch.setitem(CUB, "sha256", {**found, "attributes": "0" * 64})
     with pytest.raises(DatasetError, match="attributes has content checksum"):
-        run("cub200", tmp_path)
-
-
-def test_the_owners_archive_is_held_to_its_md5(tmp_path, monkeypatch):
-    path = made.write_tar(tmp_path / "data/cub200/CUB_200_2011.tgz", cub_files())
-    official = [Official(["http://127.0.0.1:9/CUB_200_2011.tgz"], path.name, "0" * 32)]
-    monkeypatch.setattr(sources, "official_files", lambda spec: official)
-    with pytest.raises(DatasetError, match=r"CUB_200_2011\.tgz: has MD5 .*, not 0+ as the official file"):
         run("cub200", tmp_path)
 
 

@@ -347,24 +347,14 @@ class Planted:
         return print, ("planted",)
 
 
-def huge():
-    """An array that claims to be of 4 EB."""
-    file, header = io.BytesIO(), io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (1 << 62, 2, 3, 3)})
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("train_x.npy", header.getvalue())
-    return {"pets.npz": file.getvalue()}
-
-
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (packed(train_y=np.array([Planted()] * 4, dtype=object)), r"train_y is object \[4\], not whole numbers \[4\]"),
+        (packed(train_y=np.array([Planted()] * 4, dtype=object)), "pets.npz .*Object arrays"),
         (packed(train_y=np.zeros(4)), r"train_y is float64 \[4\], not whole numbers"),
         (packed(train_x=PIXELS["train"] / 255), r"train_x is float64 \[4, 2, 3, 3\], not uint8 \[4, 2, 3, 3\]"),
         (packed(test_x=PIXELS["train"]), r"test_x is uint8 \[4, 2, 3, 3\], not uint8 \[2, 2, 3, 3\]"),
         (packed(test_x=None), "has no array test_x, only"),
-        (huge(), r"train_x is uint8 \[4611686018427387904, 2, 3, 3\], not"),
         ({"pets.npz": b"no zip"}, "pets.npz is damaged or cut short"),
         (packed() | {"more.npz": b""}, "has more.npz and pets.npz, not one .npz"),
     ],

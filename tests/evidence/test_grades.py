@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.evidence.comparison import ONE_MORE, OWN, WELCH
+from clpapers.evidence.comparison import ONE_MORE, OWN_SPREAD, WELCH
 from clpapers.evidence.grades import MARGINS, judge, nearest
 from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 from clpapers.metrics.intervals import Estimate, welch
@@ -30,7 +30,7 @@ def simulated(rule, n, sd, difference, seed=0):
     return judge(estimate, (FIRST, SECOND)).grade
 
 
-CASES = [(rule, n) for rule in (WELCH, OWN) for n in (2, 3, 5, 20)] + [(ONE_MORE, 1)]
+CASES = [(rule, n) for rule in (WELCH, OWN_SPREAD) for n in (2, 3, 5, 20)] + [(ONE_MORE, 1)]
 
 
 @pytest.mark.parametrize(("rule", "n"), CASES)
@@ -40,7 +40,7 @@ def test_twice_the_margin_is_hardly_ever_the_same(rule, n, sd):
         assert np.mean(simulated(rule, n, sd, sign * 2 * FIRST) == SAME) <= 0.05
 
 
-@pytest.mark.parametrize("rule", [WELCH, OWN])
+@pytest.mark.parametrize("rule", [WELCH, OWN_SPREAD])
 @pytest.mark.parametrize("sd", [1, 2, 4])
 def test_more_runs_of_an_equal_number_say_more(rule, sd):
     """`same` grows, and so does what is at least `near`; `open` falls."""
@@ -55,7 +55,7 @@ def test_more_runs_of_an_equal_number_say_more(rule, sd):
         assert unsure[after] <= unsure[before] + slack
 
 
-@pytest.mark.parametrize(("rule", "n"), [(WELCH, 3), (WELCH, 10), (OWN, 3), (OWN, 10), (ONE_MORE, 1)])
+@pytest.mark.parametrize(("rule", "n"), [(WELCH, 3), (WELCH, 10), (OWN_SPREAD, 3), (OWN_SPREAD, 10), (ONE_MORE, 1)])
 @pytest.mark.parametrize("sd", [0.1, 1, 4])
 def test_an_equal_number_seldom_differs(rule, n, sd):
     """By the 95 % interval: in some 5 % of draws."""

@@ -11,7 +11,8 @@ from clpapers import cli
 from clpapers.cli import job_context
 from clpapers.config.settings import project_papers
 from clpapers.report.findings import HEADING, slug
-from clpapers.report.reproduction import COSTS, COSTS_FIGURE, FIGURE, FOREST, OWN, README, VERDICTS, filled, write
+from clpapers.report.pages import FOREST, PICTURE
+from clpapers.report.reproduction import COSTS, COSTS_FIGURE, OWN_METHOD, README, VERDICTS, filled, write
 
 ROOT = Path(__file__).parents[2]
 DOCS, PAGES, FINDINGS = Path("docs"), Path("docs/reproduction"), Path("docs/findings")
@@ -91,7 +92,9 @@ def test_each_number_that_differs_stands_below_its_cause(project):
 
 def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
     """Of the papers' methods on the same streams; beside them those from outside, which README has not."""
-    shown = {row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN.read_text(encoding="utf-8"))}
+    shown = {
+        row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN_METHOD.read_text(encoding="utf-8"))
+    }
     told = [row for row in _rows(README.read_text(encoding="utf-8")) if row[1] in ("Fin. Acc.", "Av. IR")]
     assert len(told) == 12, AGAIN
     for method, metric, _, reproduced, runs, *_ in told:
@@ -147,8 +150,8 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     made = write(cli.main)
     drawn = [paper for paper in project_papers() if paper != "streaming"]  # which compares none
     assert {path for path in made if path.parts[0] != "results"} == {
-        *(README, COSTS, VERDICTS, OWN, FIGURE, COSTS_FIGURE, DOCS / "index.md", DOCS / "holds.md"),
-        *(Path(FOREST.format(paper=paper)) for paper in drawn),
+        *(README, COSTS, VERDICTS, OWN_METHOD, COSTS_FIGURE, DOCS / PICTURE, DOCS / "index.md", DOCS / "holds.md"),
+        *(DOCS / FOREST.format(paper=paper) for paper in drawn),
         *(folder / f"{paper}.md" for folder in (FINDINGS, PAGES) for paper in project_papers()),
         *(PAGES / f"{paper}-runs.md" for paper in project_papers()),
     }

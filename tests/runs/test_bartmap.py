@@ -215,7 +215,7 @@ def test_the_block_of_a_search_changes_nothing(walked, block, monkeypatch):
     """Nodes are searched in blocks; the plain one visits them one by one, and there are fewer than a block's here."""
     *_, learn = walked
     expected = learn(10)
-    monkeypatch.setattr("clpapers.runs.learners.bartmap.BLOCK", block)
+    monkeypatch.setattr("clpapers.runs.learners.bartmap.NODES_AT_ONCE", block)
     assert torch.equal(learn(10).w, expected.w)
 
 

@@ -10,7 +10,7 @@ from tiny import CPU, assert_same_net
 from torch import nn
 
 from clpapers.randomness import generator
-from clpapers.runs.gans import BLOCK, GANs
+from clpapers.runs.gans import GENERATED_AT_ONCE, GANs
 from clpapers.runs.images import Images
 from clpapers.runs.nets.upsampling import UpsampledConv2d
 
@@ -129,13 +129,13 @@ def test_equals_the_plain_implementation(name, chosen):
 def test_what_is_drawn_are_images_in_their_range_anew_for_each_purpose(name):
     """More than a block at once, too; and the same for the same purpose, bit by bit."""
     gans = trained(name)
-    drawn = gans.draw(BLOCK + 3, "a")
-    assert drawn.shape == (3, BLOCK + 3, 1, 8, 4)
+    drawn = gans.draw(GENERATED_AT_ONCE + 3, "a")
+    assert drawn.shape == (3, GENERATED_AT_ONCE + 3, 1, 8, 4)
     assert drawn.min() >= 0
     assert drawn.max() <= 1
-    assert torch.equal(drawn, gans.draw(BLOCK + 3, "a"))
-    assert not torch.equal(drawn, gans.draw(BLOCK + 3, "b"))
-    assert not torch.equal(drawn[:, :3], drawn[:, BLOCK:])
+    assert torch.equal(drawn, gans.draw(GENERATED_AT_ONCE + 3, "a"))
+    assert not torch.equal(drawn, gans.draw(GENERATED_AT_ONCE + 3, "b"))
+    assert not torch.equal(drawn[:, :3], drawn[:, GENERATED_AT_ONCE:])
     assert all(p.grad is None and not p.requires_grad for p in gans.generator.parameters())
 
 

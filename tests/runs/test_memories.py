@@ -208,6 +208,6 @@ def test_many_images_are_permuted_as_few(data, monkeypatch):
     images = Images(data.train_x, "unit", CPU, torch.float64, permutations)
     items = torch.from_numpy(np.stack([rng.permutation(240) for _ in range(2)]))
     whole = images(items)
-    monkeypatch.setattr("clpapers.runs.images.BLOCK", 7)
+    monkeypatch.setattr("clpapers.runs.images.PERMUTED_AT_ONCE", 7)
     assert torch.equal(images(items), whole)
     assert torch.equal(images(items[:, 5:6]), whole[:, 5:6])

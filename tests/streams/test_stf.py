@@ -147,7 +147,7 @@ def test_full_dispersion_is_iid(sigma):
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 def test_ties_are_shuffled_and_nothing_else_is(monkeypatch, block):
-    monkeypatch.setattr(stf, "BLOCK", block)
+    monkeypatch.setattr(stf, "TIES_AT_ONCE", block)
     values = np.repeat([0.0, 0.1, 0.2, 0.2001, 0.9, 1.0], [40, 1, 1, 90, 3, 200])
     times = values.copy()
     order = stf.permute(times, rng(1))
@@ -159,7 +159,7 @@ def test_ties_are_shuffled_and_nothing_else_is(monkeypatch, block):
 
 @pytest.mark.parametrize("block", [2, 4, 1 << 20])
 def test_every_order_of_a_tie_is_equally_likely(monkeypatch, block):
-    monkeypatch.setattr(stf, "BLOCK", block)
+    monkeypatch.setattr(stf, "TIES_AT_ONCE", block)
     draws, count = rng(0), np.zeros((3, 3))
     for _ in range(3000):
         order = stf.permute(np.array([0.1, 0.5, 0.5, 0.5, 0.7]), draws)

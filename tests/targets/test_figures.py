@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, roc, scatter, sequence, stream_curves
+from clpapers.targets import bars, bursts, class_frequency, curves, roc, scatter, sequence, stream_curves
 from clpapers.targets.figure import write_figure
 from clpapers.targets.footnotes import BANDS_FROM
 from clpapers.targets.palette import METHODS
-from clpapers.targets.style import COLUMN, WIDTH, class_colours, legend_above
+from clpapers.targets.style import WIDTH, class_colours, legend_above
 from clpapers.targets.unrun import Unrun
 
 
@@ -64,12 +64,6 @@ def test_no_words_on_runs_stand_in_a_picture(figure_case, real):
     told = dataclasses.replace(real, desiderata="Desiderata: A yes.", imported={"a" * 40: 3}, unrun=unrun)
     plain, figure = rendered(figure_case, real), rendered(figure_case, told)
     assert [each.get_text() for each in texts(figure)] == [each.get_text() for each in texts(plain)]
-
-
-def test_a_figure_is_as_wide_as_a_column_or_the_text(figure_case, real):
-    figure = rendered(figure_case, real)
-    beside = max(axes.get_subplotspec().get_gridspec().ncols for axes in figure.axes if axes.get_subplotspec())
-    assert figure.get_figwidth() in ((WIDTH,) if beside > 1 else (COLUMN, WIDTH))
 
 
 def test_axes_are_labelled(figure_case, real):
@@ -187,17 +181,6 @@ def test_where_a_curve_has_two_runs_it_has_no_band(figure_case, real):
         assert pieces(axes.lines[0]) == [5, 6]
 
 
-@pytest.mark.parametrize("figure_case", ["curves", "factor_curves", "dispersion", "bars", "scatter"], indirect=True)
-def test_no_interval_leaves_its_axes(figure_case, real):
-    module, target, data = figure_case
-    five = [data[data["metric"] == "training_minutes"], with_five_runs(data[data["metric"] != "training_minutes"])]
-    for axes in rendered((module, target, pd.concat(five)), real).axes:
-        low, high = axes.get_ylim()
-        ends = [path.vertices[:, 1] for each in axes.collections for path in each.get_paths()]
-        assert ends
-        assert low - 1e-9 <= min(map(np.min, ends)) <= max(map(np.max, ends)) <= high + 1e-9
-
-
 def test_no_long_name_is_cut_or_covers_another(figure_case, reduced, tmp_path):
     """Names of sixty to ninety characters, with and without spaces."""
     module, target, data = figure_case
@@ -225,18 +208,6 @@ def test_no_long_name_is_cut_or_covers_another(figure_case, reduced, tmp_path):
     for name in names.values():
         begun = [text for text in whole if name.replace(" ", "")[:9] in text]
         assert all(name.replace(" ", "") in text for text in begun)  # on however many lines
-
-
-@pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)
-def test_under_dispersion_few_runs_are_dots_and_more_an_interval_within_what_can_be(figure_case, real):
-    _, target, data = figure_case
-    for axes in dispersion.render(target, data, real).axes:
-        assert len(dots(axes)) == 2 * 4 * data["seed"].nunique()
-        assert not axes.containers
-    for axes in dispersion.render(target, with_five_runs(data), real).axes:
-        assert len(dots(axes)) == 0
-        ends = np.concatenate([each.get_segments()[0][:, 1] for each in axes.collections])
-        assert (ends.min(), ends.max()) == (0, 100)
 
 
 @pytest.mark.parametrize("figure_case", ["scatter"], indirect=True)
@@ -283,27 +254,6 @@ def test_a_panel_of_which_nothing_was_run_stands_empty_and_says_why(figure_case,
     across = 2 if module == "bars" else 1  # metrics
     assert said == [[]] * across + [["not run yet"]] * across
     figure.draw_without_rendering()
-
-
-@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
-@pytest.mark.parametrize(
-    ("metric", "value", "why"), [("learning_curve", np.inf, "diverged"), ("out_of_memory", 1.0, "out of memory")]
-)
-def test_a_panel_without_a_line_says_why(figure_case, real, metric, value, why):
-    _, target, data = figure_case
-    data.loc[data["dataset"] == "cifar10", ["metric", "value"]] = metric, value
-    emnist, cifar10 = curves.render(target, data, real).axes
-    assert [text.get_text() for axes in (emnist, cifar10) for text in axes.texts] == [why]
-
-
-@pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)
-def test_chance_level_stands_under_the_effect_of_dispersion(figure_case, real):
-    _, target, data = figure_case
-    guesses = data.assign(metric="chance_final_accuracy", value=2.5)
-    target["names"] = target["names"] | {"chance": "Guess"}
-    for axes in dispersion.render(target, pd.concat([data, guesses]), real).axes:
-        (line,) = [line for line in axes.lines if line.get_label() == "Guess"]
-        assert list(line.get_ydata()) == [2.5, 2.5]
 
 
 @pytest.mark.parametrize("figure_case", ["curves"], indirect=True)

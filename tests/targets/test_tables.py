@@ -70,12 +70,6 @@ def test_guesses_are_no_methods(table_target, learnt, real):
     pd.testing.assert_frame_equal(pairs(table_target, data), pairs(table_target, learnt))
 
 
-def test_both_deviation_and_error_are_published(table_target, learnt, real):
-    data = results_table.render(table_target, learnt, real).data.set_index(["row", "column"])
-    assert data.loc[("ER", "CIFAR-10"), "sd"] == 2
-    assert data.loc[("ER", "CIFAR-10"), "se"] == pytest.approx(2 / np.sqrt(3))
-
-
 @pytest.fixture
 def oracles(learnt):
     """(target, data): one data set, two learners under three oracles; ACE was not run under the third."""
@@ -116,11 +110,6 @@ def test_forgetting_under_oracles(oracles, real, metric, best):
     assert list(table.body["Method", ""][table.bold["Sp=5", "final_accuracy"]]) == ["ACE"]
 
 
-def test_one_seed_is_printed_without_an_interval(table_target, learnt, real):
-    body = results_table.render(table_target, learnt[learnt["seed"] == 0], real).body
-    assert list(body["EMNIST", "Fin. Acc."]) == ["79.0", "89.0"]
-
-
 def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt):
     third = learnt[learnt["learner"] == "er"].assign(learner="mir")
     third["value"] += np.tile([1.0, 2.0, 4.0], 2)
@@ -135,11 +124,31 @@ def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt):
     assert emnist.loc[("ACE", "mir"), "p_holm"] == pytest.approx(2 * emnist.loc[("ACE", "mir"), "p"])
 
 
-def test_plus_minus():
-    assert plus_minus(80.06, 0.51, 1) == "80.1 ± 0.5"
-    assert plus_minus(-0.04, 0.2, 2) == "−0.04 ± 0.20"
-    assert plus_minus(80.06, np.nan, 1) == "80.1"
-    assert plus_minus(np.nan, np.nan, 1) == "–"
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ((80.06, 0.51, 1), "80.1 ± 0.5"),
+        ((-0.04, 0.2, 2), "−0.04 ± 0.20"),
+        ((-0.004, 0.1, 2), "0.00 ± 0.10"),  # zero has no sign
+        ((-0.006, 0.1, 2), "−0.01 ± 0.10"),
+        ((80.06, np.nan, 1), "80.1"),
+        ((np.nan, np.nan, 1), "–"),
+    ],
+)
+def test_plus_minus(numbers, shown):
+    assert plus_minus(*numbers) == shown
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ((2.41, -4.43, 9.26, 1), "+2.4 [−4.4, 9.3]"),
+        ((-0.04, np.nan, np.nan, 1), "+0.0"),
+        ((np.nan, np.nan, np.nan, 1), "–"),
+    ],
+)
+def test_signed(numbers, shown):
+    assert signed(*numbers) == shown
 
 
 def test_a_number_is_printed_alike_as_computed_and_as_read_from_a_file():
@@ -252,11 +261,6 @@ def test_statistics_are_compared_with_those_printed(statistics, real, tmp_path):
     (appended,) = comparison.attach(statistics_table.render(target, data, real), target, data, compared, real).appended
     assert list(appended.body.columns[:3]) == ["Statistic", "dataset", "Metric"]
     assert list(appended.body["Tasks"]) == ["20", "20", "20", "0"]
-
-
-def test_zero_has_no_sign():
-    assert plus_minus(-0.004, 0.1, 2) == "0.00 ± 0.10"
-    assert plus_minus(-0.006, 0.1, 2) == "−0.01 ± 0.10"
 
 
 def test_number(real):

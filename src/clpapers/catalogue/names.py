@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
-OWN = "§"  # beside the name of a method from outside, which is in no paper
+OUTSIDE_SIGN = "§"  # beside the name of a method from outside, which is in no paper
 
 
 def named(target: Mapping, key: object) -> str:

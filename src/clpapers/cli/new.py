@@ -73,7 +73,7 @@ def _properties(folder: Path) -> dict[str, str]:
     sides, channels = [], []
     for path in (folder / name for classes in splits.values() for names in classes.values() for name in names):
         try:
-            with Image.open(path, formats=_image.OWN) as image:
+            with Image.open(path, formats=_image.USER_FORMATS) as image:
                 sides.append(_image.sides(image))
                 channels.append(_image.channels(image))
         except Exception as error:  # a damaged image can break its decoder in any way

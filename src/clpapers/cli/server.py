@@ -45,8 +45,8 @@ from clpapers.provenance import PACKAGE, imported
 
 REFUSED = b"-"
 SLOWEST = 5.0  # seconds in which a job hands over its command
-LARGEST = 1 << 24  # bytes of it
-OWN = {  # variables of a job's environment that may differ from the server's, as no import reads them
+LARGEST_MESSAGE = 1 << 24  # bytes of it
+OWN_VARIABLES = {  # variables of a job's environment that may differ from the server's, as no import reads them
     SERVER,
     selected_runs.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
@@ -129,7 +129,7 @@ class Request:
         message, received, *_ = socket.recv_fds(link, 1 << 16, 3)
         files += received
         size = int.from_bytes(message[:HEAD], "big")
-        if len(message) < HEAD or len(files) != 3 or size > LARGEST:
+        if len(message) < HEAD or len(files) != 3 or size > LARGEST_MESSAGE:
             raise ValueError("no request")
         while len(message) < HEAD + size:
             more = link.recv(HEAD + size - len(message))
@@ -144,7 +144,7 @@ class Request:
 
 def shared(environment: dict[str, str]) -> dict[str, str]:
     """The part of an environment that a job must share with the server."""
-    return {name: value for name, value in environment.items() if name not in OWN}
+    return {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
 
 
 def surroundings(process: int) -> list:

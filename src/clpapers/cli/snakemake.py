@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
-OWN = Path(".snakemake")
+SNAKEMAKE_FOLDER = Path(".snakemake")
 DRY = {"-n", "--dry-run", "--dryrun"}
 QUIET = ("-q", "--quiet")
 WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--logger.*|--debug-dag|--summary|--detailed-summary|--dag"
@@ -184,16 +184,16 @@ def enter_project(arguments: list[str]) -> None:
 
 def prepare() -> None:
     """Try the folders; ends the process with one line where Snakemake could not begin."""
-    fault = why_unwritable(OWN)
+    fault = why_unwritable(SNAKEMAKE_FOLDER)
     if fault:
         sys.exit(
-            f"clpapers: {OWN}: Snakemake cannot write there ({fault}); make the project's folder writable, or free "
-            "space and inodes (df -h, df -i), and give the same command again"
+            f"clpapers: {SNAKEMAKE_FOLDER}: Snakemake cannot write there ({fault}); make the project's folder "
+            "writable, or free space and inodes (df -h, df -i), and give the same command again"
         )
     home = os.path.expanduser("~/.cache")
     caches = Path(os.environ.get("XDG_CACHE_HOME") or home)
     if not caches.is_absolute() or why_unwritable(caches / "snakemake"):  # not absolute: the user has no home
-        os.environ["XDG_CACHE_HOME"] = str(OWN.absolute() / "cache")
+        os.environ["XDG_CACHE_HOME"] = str(SNAKEMAKE_FOLDER.absolute() / "cache")
 
 
 def reach_programs() -> None:

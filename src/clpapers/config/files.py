@@ -12,7 +12,7 @@ from clpapers.config.refusals import ConfigError, short_repr
 from clpapers.home import place
 
 CONFIG = place("config")
-DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
+DEEPEST, MOST_VALUES = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
 HIGHEST = 1e30  # of numbers in YAML files
 
 
@@ -110,8 +110,8 @@ def _check_size(text: str) -> None:
             sizes[-1] += anchored.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
         if len(inside) > DEEPEST:
             raise yaml.composer.ComposerError(None, None, f"nests deeper than {DEEPEST} levels", event.start_mark)
-        if sizes[-1] > LARGEST:
-            problem = f"holds more than {LARGEST} values, each alias counted with its content"
+        if sizes[-1] > MOST_VALUES:
+            problem = f"holds more than {MOST_VALUES} values, each alias counted with its content"
             raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
 
 

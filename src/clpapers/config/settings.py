@@ -15,7 +15,7 @@ from clpapers.config.targets import read_paper
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)  # of a file from outside: it becomes part of paths
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-LARGEST = 1 << 20  # bytes of a file from outside
+LARGEST_OUTSIDE_FILE = 1 << 20  # bytes of a file from outside
 
 
 def project_papers() -> list[str]:
@@ -140,8 +140,8 @@ def _methods_of(paper: Path) -> dict[Path, Path]:
 def _text(path: Path, *, required: bool = True) -> str | None:
     """A file's content, or None where it is missing and not `required`; `ConfigError` where it cannot be read."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise ConfigError(f"{path}: over {LARGEST} bytes; take the YAML of a paper or of a data set")
+        if path.stat().st_size > LARGEST_OUTSIDE_FILE:
+            raise ConfigError(f"{path}: over {LARGEST_OUTSIDE_FILE} bytes; take the YAML of a paper or of a data set")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         if not required:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.catalogue.names import OWN
+from clpapers.catalogue.names import OUTSIDE_SIGN
 from clpapers.config import checks, user_files
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
@@ -181,7 +181,7 @@ def _target(grid: Grid, paper: Paper, spec: dict, printed: _Printed) -> Target:
     own, of_paper = _methods_to_show(grid.facts, spec), spec
     if own:
         learners = [*spec["grid"]["learner"], *own]
-        shown_as = {label: f"{label} {OWN}" for label in own}
+        shown_as = {label: f"{label} {OUTSIDE_SIGN}" for label in own}
         spec = spec | {"names": spec.get("names", {}) | shown_as, "grid": spec["grid"] | {"learner": learners}}
     checks.target(where, spec, content.get("datasets", {}))
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))

@@ -17,13 +17,13 @@ from clpapers.datasets.files import SourceError, looks_like_html
 from clpapers.provenance import escaped
 
 TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between two pieces of the answer
-LARGEST = 10**9  # bytes of a file, unless its source states more
+LARGEST_DOWNLOAD = 10**9  # bytes of a file, unless its source states more
 PATIENCE, SLOWEST = 60.0, 50_000  # seconds for any file, and bytes a second beyond them
 PIECE = 1 << 18  # bytes
 
 
 def download(
-    urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5", most: int = LARGEST
+    urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5", most: int = LARGEST_DOWNLOAD
 ) -> Path:
     """Fetch `folder/filename` from the first of `urls` that serves it, unless it is there; returns its path.
 

@@ -2,33 +2,20 @@
 
 import contextlib
 import errno
-import gzip
 import io
 import posixpath
-import resource
 import subprocess
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Generic, Protocol, Self, TypeVar
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar
 
 from clpapers.provenance import ProvenanceError
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar", ".deb")
-LARGEST = 1 << 31  # bytes that an archive (of a zip: a member) may unpack to: more than any here, less than a bomb
-RATIO, SLACK = 200, 1 << 26  # it may also unpack to at most RATIO times its size plus SLACK bytes
-LARGEST_HEADER = 1 << 20  # bytes of a tar's header member, which describes the next member
-HEADERS = (
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-)
 LINKS = 8  # that follow one another in a tar
-MEMORY = 1 << 31  # bytes that dpkg-deb may take
 
 T = TypeVar("T")
 
@@ -46,7 +33,7 @@ class Absent(SourceError):
 
 @contextlib.contextmanager
 def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
-    """Raise a `refusal` that names the fault for any error inside: hostile bytes can break a reader in any way.
+    """Raise a `refusal` that names the fault for any error inside: damaged bytes can break a reader in any way.
 
     Errors of the disk and of memory pass through, since the bytes did not cause them.
     """
@@ -126,9 +113,8 @@ def plain(where: str, paths: Mapping[str, Path]) -> Files:
 def archive(path: Path) -> Files:
     """The members of an archive, told apart by the suffix of its name.
 
-    A tar is read once, front to back, into memory; a zip member by member. Raises SourceError where the archive
-    is damaged, is a web page, holds a path that leads out of its folder, or unpacks to too many bytes, headers counted
-    (LARGEST, RATIO, SLACK).
+    A tar is read once, front to back, into memory; a zip member by member. Nothing is unpacked to disk, so a member's
+    name leads nowhere. Raises SourceError where the archive is damaged or is a web page.
     """
 
     def refusal(problem: str) -> SourceError:
@@ -141,11 +127,9 @@ def archive(path: Path) -> Files:
         if path.suffix == ".zip":
             return _zip(path)
         if path.suffix == ".deb":
-            return _deb(path)
+            return _tar(path, io.BytesIO(_content_of_deb(path)))
         with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            return _tar(path, gzip.GzipFile(fileobj=stream) if packed else stream)
+            return _tar(path, stream)
 
 
 def looks_like_html(start: bytes) -> bool:
@@ -157,64 +141,20 @@ def _zip(path: Path) -> Files:
     opened = zipfile.ZipFile(path)
     members: dict[str, zipfile.ZipInfo] = {}
     for info in opened.infolist():
-        if (name := _inside(path, info.filename)) in members:
+        if (name := posixpath.normpath(info.filename)) in members:
             raise SourceError(f"{path}: it has two files {name}; pack it again")
         if not info.is_dir():
             members[name] = info
-    bare = tuple(f"{_inside(path, info.filename)}/" for info in opened.infolist() if info.is_dir())
-    for name, info in members.items():
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise SourceError(f"{path}: {name} is compressed by another method than deflate; fetch the official file")
-        if info.file_size > (most := _most(info.compress_size)):
-            raise SourceError(f"{path}: {name} unpacks to over {most} bytes; fetch the official file")
+    bare = tuple(f"{posixpath.normpath(info.filename)}/" for info in opened.infolist() if info.is_dir())
     return Files(str(path), members, opened.read, bare=bare)
 
 
-def _most(size: int) -> int:
-    """How many bytes an archive or member of `size` packed bytes may unpack to."""
-    return min(LARGEST, RATIO * size + SLACK)
-
-
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-class _LimitedReader(io.RawIOBase):
-    """A stream of a tar's bytes; refuses to read more than the archive may unpack to."""
-
-    def __init__(self, path: Path, stream: _Readable):
-        self.path, self.stream, self.most = path, stream, _most(path.stat().st_size)
-        self.taken = 0
-
-    def read(self, size: int = -1) -> bytes:
-        content = self.stream.read(size)
-        self.taken += len(content)
-        if self.taken > self.most:
-            raise SourceError(f"{self.path}: unpacks to over {self.most} bytes; fetch the official file")
-        return content
-
-
-class _Member(tarfile.TarInfo):
-    """A tar's member; checks its size before anything is read for it."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        member = super().frombuf(buf, encoding, errors)
-        if member.size < 0 or (member.type in HEADERS and member.size > LARGEST_HEADER):
-            raise tarfile.ReadError(f"a header of {member.size} bytes")
-        return member
-
-
-def _tar(path: Path, stream: _Readable) -> Files:
+def _tar(path: Path, stream: BinaryIO) -> Files:
+    """The members of a tar, plain or compressed; a link has the bytes of the member that it leads to."""
     members, links, folders = dict[str, bytes](), dict[str, str](), list[str]()
-    limited = _LimitedReader(path, stream)
-    with tarfile.open(fileobj=limited, mode="r|", bufsize=1 << 18, tarinfo=_Member) as opened:
+    with tarfile.open(fileobj=stream, mode="r|*", bufsize=1 << 18) as opened:
         for info in opened:
-            name = _inside(path, info.name)
-            if info.size < 0 or info.issparse():
-                raise tarfile.ReadError(f"{name} is sparse, or of {info.size} bytes")
-            if info.size > limited.most:
-                raise SourceError(f"{path}: unpacks to over {limited.most} bytes; fetch the official file")
+            name = posixpath.normpath(info.name)
             if info.isfile():
                 content = opened.extractfile(info)
                 assert content is not None  # as for every file
@@ -225,7 +165,6 @@ def _tar(path: Path, stream: _Readable) -> Files:
                 links[name] = posixpath.normpath(info.linkname)
             elif info.issym():
                 links[name] = posixpath.normpath(posixpath.join(posixpath.dirname(name), info.linkname))
-            opened.members.clear()  # type: ignore[attr-defined]  # in no stub; the list would keep every header
     _follow(members, links)
     return Files(str(path), members, bytes, bare=(*folders, *links))
 
@@ -244,32 +183,12 @@ def _follow(members: dict[str, bytes], links: dict[str, str]) -> None:
             del links[name]
 
 
-def _inside(path: Path, name: str) -> str:
-    """Return `name` in its plain form; refuse one that leads out of the archive, since it is forged."""
-    pure = PurePosixPath(name.replace("\\", "/"))
-    if pure.is_absolute() or ".." in pure.parts:
-        raise SourceError(f"{path}: its member {name!r} leads out of the archive; delete it, it is forged")
-    return pure.as_posix()
-
-
-def _deb(path: Path) -> Files:
-    """The files inside a Debian package, which dpkg-deb converts to a tar."""
-    command = ["dpkg-deb", "--fsys-tarfile", str(path)]
+def _content_of_deb(path: Path) -> bytes:
+    """The tar to which dpkg-deb converts the content of a Debian package."""
     try:
-        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        client = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=False)
     except FileNotFoundError as error:
         raise Absent("dpkg-deb is not installed") from error
-    with client:
-        try:
-            with contextlib.suppress(ProcessLookupError):  # it has failed already
-                resource.prlimit(client.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
-            assert client.stdout is not None  # a pipe
-            unpacked = _tar(path, client.stdout)
-            while client.stdout.read(1 << 16):  # dpkg-deb fails unless all is read, beyond the tar's end too
-                pass
-        except BaseException:
-            client.kill()
-            raise
     if client.returncode:
         raise tarfile.ReadError("dpkg-deb cannot read it")
-    return unpacked
+    return client.stdout

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import Official, official
-from clpapers.datasets.download import LARGEST, download
+from clpapers.datasets.download import LARGEST_DOWNLOAD, download
 from clpapers.datasets.files import Absent, Files, SourceError
 from clpapers.datasets.formats import (
     awa2,
@@ -105,7 +105,7 @@ def official_files(spec: dict) -> list[Official]:
 
 
 def _downloaded(official_files: list[Official], source: dict, spec: dict, downloads: Path) -> Served:
-    most = max(LARGEST, int(1.2e9 * spec.get("gigabytes", 0)))
+    most = max(LARGEST_DOWNLOAD, int(1.2e9 * spec.get("gigabytes", 0)))
     paths = []
     for file in official_files:
         assert file.md5 is not None  # torchvision knows all; `archive` refuses a source without

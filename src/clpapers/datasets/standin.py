@@ -7,7 +7,7 @@ from clpapers.randomness import generator
 
 MODES = 3  # prototypes of a class
 RADIUS = 3  # highest spatial frequency of the shared structure, in cycles an image
-OWN = 0.8  # share of a prototype that is its class's own and not common to all classes
+CLASS_SHARE = 0.8  # share of a prototype that is its class's own and not common to all classes
 JITTER = 0.5  # deviation of an image from its prototype; larger with colour, whose channels tell more
 SHIFT = 0.12  # largest translation, as a part of the image's side
 NOISE = 22.0  # standard deviation of the pixel noise, in grey levels
@@ -45,7 +45,7 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
         own = np.tensordot(of_classes, own, 1)  # the variance stays 1, since the rows have length 1
     if objects:
         own = np.sqrt(1 - INSTANCE**2) * _amplitudes(rng, own[:, :1].shape) + INSTANCE * own
-    prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
+    prototypes = decay * (np.sqrt(1 - CLASS_SHARE**2) * common + CLASS_SHARE * own)
 
     rows, columns = np.meshgrid(np.arange(height) / height, np.arange(width) / width, indexing="ij")
     phase = 2 * np.pi * (waves[:, :1] * rows.ravel() + waves[:, 1:] * columns.ravel())

@@ -11,7 +11,7 @@ import pandas as pd
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.evidence.grades import MARGINS, MEANINGS, excludes_zero, judge, nearest
-from clpapers.evidence.pooled import POOLED, pooled, pooled_texts
+from clpapers.evidence.pooled import KEY, POOLED, pooled, pooled_texts
 from clpapers.evidence.verdict_names import (
     CALIBRATED,
     DIFFERS,
@@ -24,14 +24,12 @@ from clpapers.evidence.verdict_names import (
     TRAINED,
     WEAK,
 )
-from clpapers.metrics.intervals import Estimate, critical, welch
+from clpapers.metrics.intervals import NIL, Estimate, critical, welch
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
-from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, rounded, signed
+from clpapers.targets.table import NO_MEMORY, Table, bold_in, plus_minus, rounded, signed
 
-NIL = 1e-9  # what rounding leaves of a spread of equal values
 EQUAL = "equal values"  # the cause of a verdict without a spread to go by
-KEY = ["row", "column", "metric"]
 COLUMNS = [
     *("value", "decimals", "spread_kind", "half_width", "n", "cut", "note"),
     *("authors", "authors_half_width", "source"),
@@ -39,11 +37,11 @@ COLUMNS = [
 ]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|standard_error|spread|population_sd|mean)_(\d+)_runs")
 MOST_DECIMALS = 3  # in numbers that only the authors give
-WELCH, OWN, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
+WELCH, OWN_SPREAD, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
 RULES = {
     WELCH: "two runs or more here, and a printed spread: Welch’s t interval of the difference of two means",
-    OWN: "two runs or more here, and no printed spread: the reproduced mean’s t interval, with an error of the paper’s "
-    "runs, taken to vary as ours do, where it says how many there are",
+    OWN_SPREAD: "two runs or more here, and no printed spread: the reproduced mean’s t interval, with an error of the "
+    "paper’s runs, taken to vary as ours do, where it says how many there are",
     ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie",
     ALIKE: "∞ (diverged) or OoM (out of memory) on either side: no interval; the same or not",
 }
@@ -110,7 +108,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
     for line in lines.to_dict("records"):
-        value = np.nan if line["note"] == OUT_OF_MEMORY else float(line["value"] or "nan")
+        value = np.nan if line["note"] == NO_MEMORY else float(line["value"] or "nan")
         kind, se, n = "", np.nan, 0
         if match := SPREAD_KIND.fullmatch(line["spread_kind"]):
             kind, n = match[1], int(match[2])
@@ -155,7 +153,7 @@ def _half_width(se: float, n: int) -> float:
 
 def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
     """Reproduced − reported, from one merged line (see `compare`), and the rule that its interval follows."""
-    if np.isinf([cell["mean"], cell.basis]).any() or OUT_OF_MEMORY in (cell.note, cell.note_reported):
+    if np.isinf([cell["mean"], cell.basis]).any() or NO_MEMORY in (cell.note, cell.note_reported):
         return Estimate(np.nan, np.nan, np.nan), ALIKE
     if cell.n == 1 and pd.notna(cell.basis_se):  # s·√(1 + 1/n), of a standard error s/√n
         return Estimate(
@@ -164,7 +162,7 @@ def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
     if pd.notna(cell.basis_se):
         return welch(cell["mean"], cell.se, cell.n, cell.basis, cell.basis_se, cell.basis_n), WELCH
     printed = cell.n / cell.basis_n if cell.basis_n else 0.0  # an error of the paper's runs, if they vary as those here
-    return Estimate(cell["mean"] - cell.basis, cell.se * np.sqrt(1 + printed), cell.n - 1), OWN
+    return Estimate(cell["mean"] - cell.basis, cell.se * np.sqrt(1 + printed), cell.n - 1), OWN_SPREAD
 
 
 class Verdict(NamedTuple):
@@ -177,13 +175,13 @@ class Verdict(NamedTuple):
 
 def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
     """Why a number cannot be compared, if it cannot."""
-    neither_fits = cell.note == cell.note_reported == OUT_OF_MEMORY
+    neither_fits = cell.note == cell.note_reported == NO_MEMORY
     if pd.isna(cell.basis) and not neither_fits:
-        cause = "out of memory in the paper" if cell.note_reported == OUT_OF_MEMORY else "not printed"
+        cause = "out of memory in the paper" if cell.note_reported == NO_MEMORY else "not printed"
         reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
         return Verdict(NOT_COMPARABLE, cause, reason)
     if pd.isna(cell["mean"]) and not neither_fits:
-        if cell.note == OUT_OF_MEMORY:
+        if cell.note == NO_MEMORY:
             return Verdict(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
         return Verdict(NOT_COMPARABLE, "not run", notes.why_not_run())
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
@@ -199,7 +197,7 @@ def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
 
 def _verdict_on(cell: pd.Series, rule: str, estimate: Estimate, low: float, grade: str) -> Verdict:
     if rule == ALIKE:
-        return Verdict(SAME if cell["mean"] == cell.basis or cell.note == OUT_OF_MEMORY else DIFFERS)
+        return Verdict(SAME if cell["mean"] == cell.basis or cell.note == NO_MEMORY else DIFFERS)
     if np.isnan(low):
         return Verdict(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
     if estimate.se <= NIL and cell.kind != EXACT:
@@ -386,7 +384,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
         body = body.drop(columns="Authors")
     remarks = {
         DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
-        SHORT: (compared[["reported_note", "reproduced_note"]] == OUT_OF_MEMORY).any(axis=None),
+        SHORT: (compared[["reported_note", "reproduced_note"]] == NO_MEMORY).any(axis=None),
         CUT: any(compared["cut"]),
         AUTHORS: compared["authors"].notna().any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),

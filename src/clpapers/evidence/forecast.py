@@ -35,7 +35,7 @@ def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
 
 
 def forecast(number: Mapping[str, float], runs: int) -> Judged | None:
-    """What `runs` runs, two or more, would say of a number; None where nothing tells how far runs spread.
+    """The grade that `runs` runs, two or more, would give a number; None where nothing tells how far runs spread.
 
     A single run takes the spread that the paper prints.
     """

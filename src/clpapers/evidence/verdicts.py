@@ -7,50 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.claim import CURVE, Claim, Part, Side
 from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
-from clpapers.metrics.intervals import CONFIDENCE, critical, holm
+from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, holm, welch
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.footnotes import Notes
 
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
 ONE_SIDED = (1 - CONFIDENCE) / 2
-NIL = 1e-9  # what rounding leaves of a spread of equal values
 
 
 class Obstacle(Exception):
     """Why a part cannot be compared."""
-
-
-class Estimate(NamedTuple):
-    """An effect with its standard error, Student-t degrees of freedom and number of runs (the smaller side's)."""
-
-    effect: float
-    se: float
-    degrees: float
-    n: int
-
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval; NaN with fewer than two runs and for an infinite effect."""
-        if np.isinf(self.effect):
-            return np.nan, np.nan
-        half = self.se * (float(critical(self.degrees)) if self.se > 0 else 1)
-        return self.effect - half, self.effect + half
-
-    def below(self, bound: float) -> float:
-        """One-sided p of the hypothesis that the effect is at least `bound`: small if it is clearly below."""
-        if np.isinf(bound):
-            return 0.0 if bound > 0 else 1.0
-        if self.se == 0:
-            return 0.0 if self.effect < bound else 1.0
-        return float(stdtr(self.degrees, (self.effect - bound) / self.se))
-
-    def above(self, bound: float) -> float:
-        """The same of the hypothesis that it is at most `bound`."""
-        return Estimate(-self.effect, *self[1:]).below(-bound)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,18 +92,6 @@ def _mean(values: pd.Series) -> Estimate:
     return Estimate(float(values.mean()), float(values.std() / np.sqrt(n)), n - 1, n)
 
 
-def _welch(first: pd.Series, second: pd.Series) -> Estimate:
-    """The difference of the means of two independent samples (Welch 1947)."""
-    one, other = _mean(first), _mean(second)
-    effect, n = one.effect - other.effect, min(one.n, other.n)
-    variance = one.se**2 + other.se**2
-    if not variance > 0:
-        return Estimate(effect, np.sqrt(variance), n - 1, n)
-    spread = [each for each in (one, other) if each.se]  # one that diverged has none
-    degrees = variance**2 / sum(each.se**4 / each.degrees for each in spread)
-    return Estimate(effect, float(np.sqrt(variance)), degrees, n)
-
-
 def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
     """The mean of one sample, or the difference of two; paired over common seeds if the streams are the same."""
     if len(samples) == 1:
@@ -144,7 +102,8 @@ def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
         raise Obstacle("both diverged")
     if part.paired and not any(diverged):
         return _mean((first - second)[first.index.intersection(second.index)])
-    return _welch(first, second)
+    one, other = _mean(first), _mean(second)
+    return welch(one.effect, one.se, one.n, other.effect, other.se, other.n)
 
 
 def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estimate:
@@ -171,7 +130,7 @@ def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Es
     Raises `Obstacle` if there is none.
     """
     found = _estimate(claim, part, frames)
-    return found._replace(se=0.0) if found.se <= NIL * max(1.0, abs(found.effect)) else found
+    return found._replace(se=0.0) if found.se <= NIL * max(1.0, float(np.abs(found.effect))) else found
 
 
 def _estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Estimate:
@@ -286,22 +245,22 @@ def _decided(
     """
     if estimated is None:
         return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
-    ends = (estimated.effect, *estimated.interval())
-    value, low, high = (float(np.exp(x)) if claim.spec.get("ratio") else float(x) for x in ends)
-    constructed = _constructed(claim, part)
+    ends = estimated.interval() if np.isfinite(estimated.effect) else (np.nan, np.nan)
+    value, low, high = (float(np.exp(x) if claim.spec.get("ratio") else x) for x in (estimated.effect, *ends))
+    n, constructed = int(estimated.n), _constructed(claim, part)
     if why:
         verdict = NOT_COMPARABLE
-    elif estimated.n < 2:
+    elif n < 2:
         verdict, why = UNDECIDED, f"one {'timing' if part.timed else 'run'} gives no interval"
     elif estimated.se == 0 and np.isfinite(estimated.effect) and not constructed:
-        verdict, why = UNDECIDED, f"{estimated.n} equal values give no interval"
+        verdict, why = UNDECIDED, f"{n} equal values give no interval"
     elif adjusted <= ONE_SIDED:
         verdict = CONTRADICTED
     elif weakness <= ONE_SIDED:
         verdict, why = (BY_CONSTRUCTION, _why(claim, part)) if constructed else (SUPPORTED, "")
     else:
-        verdict, why = UNDECIDED, _undecided(estimated.n, alone, adjusted)
-    return Decided(part, value, low, high, estimated.n, verdict, why, weakness)
+        verdict, why = UNDECIDED, _undecided(n, alone, adjusted)
+    return Decided(part, value, low, high, n, verdict, why, weakness)
 
 
 def _why(claim: Claim, part: Part) -> str:

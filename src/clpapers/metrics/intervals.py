@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit  # importing scipy.stats would take a second
 
 CONFIDENCE = 0.95
+NIL = 1e-9  # what rounding leaves of a spread of equal values
 Numbers = float | np.ndarray  # a number, or an array of one shape with the others of a call
 EQUIVALENCE = 0.9  # of the interval that lies within a margin: two one-sided tests at 5 % (Schuirmann 1987)
 
@@ -43,16 +44,32 @@ def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 class Estimate(NamedTuple):
-    """An effect with its standard error and Student-t degrees of freedom: numbers, or arrays of one shape."""
+    """An effect with its standard error and Student-t degrees of freedom: numbers, or arrays of one shape.
+
+    n: the number of runs (the smaller side's), where the caller asks for it.
+    """
 
     effect: Numbers
     se: Numbers
     degrees: Numbers
+    n: Numbers = 0
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """The two ends of its interval, which has no width if the standard error is zero."""
         half = np.where(np.equal(self.se, 0), 0.0, critical(self.degrees, confidence) * self.se)
         return self.effect - half, self.effect + half
+
+    def below(self, bound: float) -> float:
+        """One-sided p of the hypothesis that the effect is at least `bound`: small if it is clearly below."""
+        if np.isinf(bound):
+            return 0.0 if bound > 0 else 1.0
+        if self.se == 0:
+            return 0.0 if self.effect < bound else 1.0
+        return float(stdtr(self.degrees, (self.effect - bound) / self.se))
+
+    def above(self, bound: float) -> float:
+        """The same of the hypothesis that it is at most `bound`."""
+        return self._replace(effect=-self.effect).below(-bound)
 
 
 def total(effect: Numbers, parts: Sequence[tuple[Numbers, Numbers]]) -> Estimate:
@@ -69,7 +86,8 @@ def total(effect: Numbers, parts: Sequence[tuple[Numbers, Numbers]]) -> Estimate
 
 def welch(mean1: Numbers, se1: Numbers, n1: Numbers, mean2: Numbers, se2: Numbers, n2: Numbers) -> Estimate:
     """mean1 − mean2 of two independent samples, from their means, standard errors and sizes (Welch 1947)."""
-    return total(np.subtract(mean1, mean2), [(se1, np.subtract(n1, 1)), (se2, np.subtract(n2, 1))])
+    found = total(np.subtract(mean1, mean2), [(se1, np.subtract(n1, 1)), (se2, np.subtract(n2, 1))])
+    return found._replace(n=np.minimum(n1, n2))
 
 
 class Paired(NamedTuple):

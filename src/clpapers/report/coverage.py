@@ -14,7 +14,7 @@ from clpapers.config.reported import read_csv
 from clpapers.evidence import verdict_names
 from clpapers.evidence.sentences import SENTENCES, by_sentence
 from clpapers.graph.pages import claims_file, targets_of
-from clpapers.provenance import ProvenanceError, escaped, read_record
+from clpapers.provenance import read_record
 
 DECIDED = (verdict_names.SUPPORTED, verdict_names.CONTRADICTED)
 
@@ -29,14 +29,6 @@ class Numbers:
 
     def __add__(self, other: Numbers) -> Numbers:
         return Numbers(self.every + other.every, self.once + other.once, self.weak + other.weak)
-
-    @property
-    def verdicts(self) -> Counter[str]:
-        """How many have each verdict, of any kind."""
-        verdicts: Counter[str] = Counter()
-        for (_, verdict), number in self.every.items():
-            verdicts[verdict] += number
-        return verdicts
 
     def compared(self, *kinds: str, once: bool = False) -> int:
         """Numbers with a grade, of some kinds or of all."""
@@ -97,23 +89,20 @@ def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
     return Numbers(every, Counter(once.values()), weak)
 
 
-def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = None) -> list[Coverage]:
-    """The coverage of each paper, and last, if there are several, of `all`; notes unreadable files in `unread`."""
-    unread = [] if unread is None else unread
+def coverage(plan: Plan, papers: Collection[str]) -> list[Coverage]:
+    """The coverage of each paper, and last, if there are several, of `all`."""
     covered: list[Coverage] = []
     all_runs: dict[str, tuple[int, float, str]] = {}
     for paper in papers:
         targets = [target for target in targets_of(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
-        numbers = count(
-            line for file in files for line in _read(file, ("kind", "verdict", "cause", *verdict_names.ONCE), unread)
-        )
-        claims = list(_read(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
+        numbers = count(line for file in files for line in lines_of(file))
+        claims = lines_of(claims_file(plan, paper, "csv"))
         verdicts = Counter(claim["verdict"] for claim in claims)
         verdicts[verdict_names.CALIBRATED] = sum(
             bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims
         )
-        runs = {path: took for target in targets for path, took in _runs(target, unread)}
+        runs = {path: took for target in targets for path, took in _runs(target)}
         all_runs |= runs
         covered.append(Coverage(paper, printed(plan, paper), numbers, verdicts, by_sentence(claims), *_spent(runs)))
     if len(covered) > 1:
@@ -146,31 +135,21 @@ def _spent(runs: dict[str, tuple[int, float, str]]) -> tuple[int, int, float, st
     return seeds, imported, sum(hours for _, hours, _ in runs.values()), day
 
 
-def _read(file: Path, keys: tuple[str, ...], unread: list[str]) -> Iterator[dict[str, str]]:
+def lines_of(file: Path) -> list[dict[str, str]]:
+    """The lines of a built CSV, as texts; none of a file that is not built."""
     if not file.is_file():
-        return
-    try:
-        with file.open(encoding="utf-8", newline="") as opened:
-            yield from [{key: row[key] for key in keys} for row in csv.DictReader(opened)]
-    except (OSError, ValueError, KeyError, csv.Error) as error:
-        unread.append(f"{file}: {escaped(error)}; snakemake {file} --cores --force")
+        return []
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
 
 
-def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, float, str]]]:
+def _runs(target: Target) -> Iterator[tuple[str, tuple[int, float, str]]]:
     """The results that a target's metrics were made of, with the seeds, the core-hours and the start of each."""
-    try:
-        inputs: Iterable[dict] = read_record(target.metrics)["inputs"]
-    except ProvenanceError as error:
-        unread.append(escaped(error))
-        return
-    for path in (str(item["path"]) for item in inputs):
+    for path in (str(item["path"]) for item in read_record(target.metrics)["inputs"]):
         of_run = {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed")
         if of_run and not path.endswith(".record.json"):  # which some measures read too
-            try:
-                record = read_record(path)
-                yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600, str(record["started"]))
-            except (ProvenanceError, KeyError, TypeError, ValueError):
-                yield path, (0, 0.0, "")
+            record = read_record(path)
+            yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600, str(record["started"]))
 
 
 def table(covered: Iterable[Coverage]) -> list[list[str]]:

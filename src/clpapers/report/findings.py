@@ -3,7 +3,7 @@
 A section that tells of a cause has a mark. It opens with `<!-- differs, STATUS`, has a line a place,
 `target | row | column | metric`, and closes with `-->`. Each part is a pattern as of `fnmatch`, and may be left out at
 the end. `claim | name` is a contradicted claim. The mark without lines takes the rest, which has no experiment on the
-page. What stands below a mark is written anew with the numbers.
+page. The lines between a mark and its end are written again with the numbers.
 """
 
 import dataclasses
@@ -90,12 +90,12 @@ def causes(file: Path, text: str, compared: pd.DataFrame, claims: Sequence[str])
     return found
 
 
-def fill(text: str, found: Sequence[Cause], said: Mapping[str, str]) -> str:
-    """The text of a page with the numbers and claims of its causes below its marks. said: each claim's line."""
-    total = sum(cause.once for cause in found)
+def fill(text: str, of_page: Sequence[Cause], sentences: Mapping[str, str]) -> str:
+    """The text of a page with the numbers and claims of its causes below its marks. sentences: each claim's line."""
+    total = sum(cause.once for cause in of_page)
     blocks = []
-    for cause in found:
-        lines = [*_table(cause.numbers), "", *(f"- {said[name]}" for name in cause.claims)]
+    for cause in of_page:
+        lines = [*_table(cause.numbers), "", *(f"- {sentences[name]}" for name in cause.claims)]
         block = "\n".join(lines).strip("\n")
         if cause.rest:
             count = (

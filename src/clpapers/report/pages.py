@@ -1,4 +1,4 @@
-"""Writes the pages on what came out, as Markdown that a code host and the site show alike.
+"""Writes the pages on what came out, as Markdown for code hosts and for the site.
 
 Paths are relative to docs/. HTML stands only where Markdown has no word: to fold, and to name a grade.
 """
@@ -13,6 +13,7 @@ import pandas as pd
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
+from clpapers.report.coverage import by_kind
 from clpapers.report.findings import EXPLAINED, PARTLY, Cause, slug
 from clpapers.report.findings import OPEN as UNEXPLAINED
 from clpapers.report.paper import STANDINGS, Paper, Runs, Section, numbers_of, place_of
@@ -29,7 +30,7 @@ HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
 DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
-PICTURE = "figures/published.svg"
+PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
 LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
 STANDING = (
     "A conclusion **holds** if all claims that test it are supported. It **holds where tested** if some are, and "
@@ -47,6 +48,22 @@ def page_of(paper: str) -> str:
 def runs_page_of(paper: str) -> str:
     """The page of a paper's runs."""
     return f"reproduction/{paper}-runs.md"
+
+
+def texts(papers: list[Paper], pictures: Mapping[str, str] | None = None, files: str = "") -> dict[str, str]:
+    """All pages on what came out, by their places.
+
+    pictures: of each figure, by `<paper>/<target>`, its place; with them there is a gallery. files: the folder of the
+    targets' files, relative to a paper's page, if the page stands beside them.
+    """
+    some = any(len(paper.compared) for paper in papers)
+    made = {HOME: home(papers, some), CONCLUSIONS: conclusions(papers)}
+    if pictures is not None:
+        made[GALLERY] = gallery(papers, pictures)
+    for paper in papers:
+        made[page_of(paper.name)] = paper_page(paper, pictures or {}, files)
+        made[runs_page_of(paper.name)] = runs_page(paper)
+    return made
 
 
 # --- home and conclusions ------------------------------------------------------------------------------------
@@ -182,13 +199,8 @@ def _tested(paper: Paper, claim: dict, up: str) -> str:
 # --- a paper -------------------------------------------------------------------------------------------------
 
 
-def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "", files: str = "") -> str:
-    """The page of a paper.
-
-    pictures: of each figure, by the target's name, its file relative to the page. differences: the picture of all
-    differences, relative to docs/, if there is one. files: the folder of the targets' files, relative to the page, if
-    the page stands beside them.
-    """
+def paper_page(paper: Paper, pictures: Mapping[str, str], files: str) -> str:
+    """The page of a paper. Parameters as `texts`."""
     up = "../"
     about = paper.about
     whence = "from outside of the project" if about.get("from_outside") else ""
@@ -196,8 +208,9 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "",
     link = f" [The paper]({about['link']})." if "link" in about else ""
     lines = [f"# {paper.name}: {paper.title}", "", f"{who}.{link}", "", "## What holds", "", *_conclusions(paper, up)]
     lines += ["", "## What differs, and why", "", *_causes(paper, up)]
-    if differences:
-        lines += ["", f"![Differences, ours minus printed, with 95 % intervals, by table]({up}{differences})"]
+    if len(paper.compared):
+        picture = f"{up}{FOREST.format(paper=paper.name)}"
+        lines += ["", f"![Differences, ours minus printed, with 95 % intervals, by table]({picture})"]
     lines += ["", "## How many numbers", "", *_counts(paper, up)]
     waiting = [section for section in paper.targets if section.waits]
     lines += ["", "## Tables and figures", ""]
@@ -205,7 +218,7 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], differences: str = "",
         named_targets = ", ".join(f"`{section.target.name}` ({_price(section)})" for section in waiting)
         lines += [f"Not run yet: {named_targets}.", ""]
     for section in (section for section in paper.targets if not section.waits):
-        lines += [*_target(paper, section, pictures.get(section.target.name), up, files), ""]
+        lines += [*_target(paper, section, pictures.get(section.name), up, files), ""]
     lines += ["## Claims", "", *_claims(paper), "", "## Runs", "", *_trained(paper)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -242,20 +255,15 @@ def _counts(paper: Paper, up: str) -> Iterator[str]:
     if not numbers.compared():
         yield f"The paper prints {covered.printed} numbers. None is compared yet."
         return
-    kinds = [(kind, numbers.compared(kind, once=True)) for kind in verdict_names.KINDS]
-    rows = [
-        [kind, str(count), *(str(each) for each in numbers.grades(kind).values())] for kind, count in kinds if count
-    ]
-    totals = numbers.grades(*verdict_names.KINDS)
-    rows.append(["all", str(sum(totals.values())), *map(str, totals.values())])
-    again = numbers.compared() - sum(totals.values())
+    heads, *rows = ([kind, *counts[2:]] for kind, *counts in by_kind(numbers))
+    again = numbers.compared() - numbers.compared(once=True)
     yield (
         f"The paper prints {covered.printed} numbers. {numbers.compared()} of them are compared with "
         f"{covered.runs} runs, which took {covered.hours:,.1f} core-hours."
         + (f" {again} compare the same runs with the same number again; the table has each once." if again else "")
     )
     yield ""
-    yield from markdown_table(["numbers", "each once", *verdict_names.GRADES], rows)
+    yield from markdown_table(heads, (row for row in rows if row[1] != "0"))
     yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"))
 
 
@@ -275,7 +283,7 @@ def _target(paper: Paper, section: Section, picture: str | None, up: str, files:
     hours = " --config hours=N" if section.target.cells else ""
     yield from (", ".join([f"`snakemake {section.name} --cores{hours}`", *links]), "")
     if picture and section.caption:
-        yield from (f"![{markdown(section.caption.title)}]({picture})", "")
+        yield from (f"![{markdown(section.caption.title)}]({up}{picture})", "")
         yield from (f"{markdown(note)}\n" for note in section.caption.notes)
     for i, table in enumerate(section.tables):
         if i:
@@ -334,9 +342,9 @@ def _is_number(text: object) -> bool:
     return any(character.isdigit() for character in str(text)) or text in ("∞", "OoM")
 
 
-def _grade(word: str) -> str:
+def _grade(grade: str) -> str:
     """A grade or a standing, named for the style of the site."""
-    return f'<span class="{word.replace(" ", "-")}">{word}</span>'
+    return f'<span class="{grade.replace(" ", "-")}">{grade}</span>'
 
 
 def _verdict(paper: Paper, number: dict, up: str) -> str:
@@ -396,11 +404,11 @@ def _pairs(section: Section) -> Iterator[str]:
 def _claims(paper: Paper) -> Iterator[str]:
     """The claims as cards: those with a number, then the others folded."""
 
-    def told(claim: dict) -> bool:
+    def has_number(claim: dict) -> bool:
         return claim["verdict"] != verdict_names.NOT_COMPARABLE or claim["shown"] != NOT_RUN
 
-    decided = [claim for claim in paper.claims if told(claim)]
-    rest = [claim for claim in paper.claims if not told(claim)]
+    decided = [claim for claim in paper.claims if has_number(claim)]
+    rest = [claim for claim in paper.claims if not has_number(claim)]
     if not paper.claims:
         yield "No claim of it is tested."
         return
@@ -482,7 +490,7 @@ def _file(file: dict) -> str:
 
 
 def gallery(papers: list[Paper], pictures: Mapping[str, str]) -> str:
-    """The page of all pictures. pictures: by `<paper>/<target>`, the file relative to the page."""
+    """The page of all pictures. pictures: as `texts`."""
     lines = ["# Gallery", "", "Every figure that has runs, by paper. A title leads to its numbers.", ""]
     for paper in papers:
         sections = [section for section in paper.targets if section.name in pictures]

@@ -146,14 +146,6 @@ class Paper:
         """Target, row, column and metric of a number that differs → the cause that it stands under."""
         return {place_of(number): cause for cause in self.causes for number in cause.numbers}
 
-    @property
-    def explained(self) -> Counter[str]:
-        """How many numbers that differ stand under a cause of each status, each comparison once."""
-        counts: Counter[str] = Counter()
-        for cause in self.causes:
-            counts[cause.status] += cause.once
-        return counts
-
 
 def place_of(number: dict) -> tuple[str, str, str, str]:
     """The place of a number in its paper."""

@@ -1,5 +1,7 @@
-"""Writes what the published runs reproduce: docs/index.md, docs/holds.md, docs/reproduction, what differs in
-docs/findings, README's tables, the counts in docs/verdicts.md, figures; and the site.
+"""Writes the pages on the published runs, and the site.
+
+These are docs/index.md, docs/holds.md, docs/reproduction, the figures, and the marked blocks of docs/findings, README,
+docs/verdicts.md, docs/costs.md and docs/own_method.md.
 
 It is made from results/published and config/ alone, in a temporary folder, so other built files do not matter. The same
 crates and the same code give the same bytes on every machine. Measured seconds come from records.
@@ -16,8 +18,8 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
@@ -31,6 +33,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import project_papers
 from clpapers.evidence.comparison import RULES
+from clpapers.evidence.differences import square
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import DOCS, claims_file, findings_file
@@ -39,23 +42,21 @@ from clpapers.report import pages, site
 from clpapers.report.coverage import by_kind, of_claims
 from clpapers.report.findings import fill
 from clpapers.report.paper import Paper, gather, numbers_of
+from clpapers.targets.figure import write_figure
 from clpapers.targets.markdown import markdown_table
 from clpapers.targets.palette import TEN
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from clpapers.targets.style import STYLE
 
 SCALE = "paper"
 README, COSTS, VERDICTS = Path("README.md"), Path("docs/costs.md"), Path("docs/verdicts.md")
-OWN = Path("docs/own_method.md")
-FIGURE, COSTS_FIGURE = (Path(f"docs/figures/{name}.svg") for name in ("published", "costs"))
-FOREST = "docs/figures/differences-{paper}.svg"
-BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
-BLOCKS = {README: ("status", "example"), VERDICTS: ("rules", "counts"), COSTS: ("runs", "cards"), OWN: ("own",)}
+OWN_METHOD = Path("docs/own_method.md")
+COSTS_FIGURE = Path("docs/figures/costs.svg")
+MARKED = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
+BLOCKS = {README: ("status", "example"), VERDICTS: ("rules", "counts"), COSTS: ("runs", "cards"), OWN_METHOD: ("own",)}
 BESIDE = (".reported.csv", ".paired.csv")  # of a target's files those that its section is made of
-EXAMPLE = ("stf/table1", "CIFAR-10")  # README shows these streams, and `OWN` too
+EXAMPLE = ("stf/table1", "CIFAR-10")  # README shows these streams, and `OWN_METHOD` too
 OUTSIDE = (Path("examples/stacked/der_pp.py"), Path("examples/stacked/finetune.py"))  # with published runs there
-COMPARED = ("ER", "ACE")  # rows that `OWN` compares the first of them with
+COMPARED = ("ER", "ACE")  # rows that `OWN_METHOD` compares the first of them with
 SECONDS = (0.01, 20_000)  # a run, the ends of the figure of costs
 NEAR = 0.25  # the largest relative error of a near prediction
 
@@ -67,7 +68,7 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
     """
     root = Path.cwd()
     findings = {paper: findings_file(paper) for paper in project_papers()}
-    marked = README, COSTS, VERDICTS, OWN, *findings.values()
+    marked = README, COSTS, VERDICTS, OWN_METHOD, *findings.values()
     before = {file: file.read_text(encoding="utf-8") for file in marked if file.is_file()}
     for file, names in BLOCKS.items():  # before any work
         filled(file, before[file], dict.fromkeys(names, ""))
@@ -78,23 +79,21 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
         PUBLISHED.parent.mkdir(parents=True)
         PUBLISHED.symlink_to(root / PUBLISHED)
         made = _Reproduction(run)
-        files = made.pages()
+        files = {DOCS / place: text for place, text in pages.texts(made.papers).items()}
         files |= {findings[paper.name]: made.findings(paper, before[findings[paper.name]]) for paper in made.papers}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules(), "counts": made.counts()})
-        costs_figure, text = made.costs()
-        files[COSTS] = filled(COSTS, before[COSTS], {"runs": text, "cards": made.cards()})
-        figures = {FIGURE: made.figure(), COSTS_FIGURE: costs_figure}
-        figures |= {Path(FOREST.format(paper=p.name)): made.forest(p) for p in made.papers if len(p.compared)}
-        images = {path: file.read_bytes() for path, file in figures.items()}
+        files[COSTS] = filled(COSTS, before[COSTS], {"runs": made.costs(), "cards": made.cards()})
+        images = {path: path.read_bytes() for path in (COSTS_FIGURE, *site.draw(made.papers, DOCS))}
         measured = RESULTS / SCALE
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
         files[card_costs.FILE] = card_costs.text(made.of_cards)
         if folder is not None:
-            _put({path: text for path, text in files.items() if path.parts[0] == DOCS.name}, images)
+            _put({path: text for path, text in files.items() if path.parts[0] == DOCS.name}, {})
             made.site(root / folder)
-        files[OWN] = filled(OWN, before[OWN], {"own": made.own([root / file for file in OUTSIDE])})  # last, as it says
+        own = made.own_methods([root / file for file in OUTSIDE])  # last, as it says
+        files[OWN_METHOD] = filled(OWN_METHOD, before[OWN_METHOD], {"own": own})
     _put(files, images)
     return [*files, *images]
 
@@ -109,7 +108,7 @@ def _put(files: dict[Path, str], images: dict[Path, bytes]) -> None:
 def filled(file: Path, text: str, blocks: dict[str, str]) -> str:
     """The text of a file with its marked blocks replaced; `ValueError` unless it has each block once."""
     for name, content in blocks.items():
-        begin, end = BLOCK.format(name=name, text="\0").split("\0")
+        begin, end = MARKED.format(name=name, text="\0").split("\0")
         parts = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
         if len(parts) != 3:
             raise ValueError(f"{file}: {begin.strip()}: not there once, with its end; put both lines back")
@@ -159,15 +158,6 @@ class _Reproduction:
             self.make(*self.plan.rendered(target))
         site.write(gather(self.plan, list(self.plan.titles), self.has), folder)
 
-    def pages(self) -> dict[Path, str]:
-        """docs/index.md, docs/holds.md, and the pages of docs/reproduction."""
-        made = {pages.HOME: pages.home(self.papers, True), pages.CONCLUSIONS: pages.conclusions(self.papers)}
-        for paper in self.papers:
-            forest = FOREST.format(paper=paper.name) if len(paper.compared) else ""
-            made[pages.page_of(paper.name)] = pages.paper_page(paper, {}, forest.removeprefix("docs/"))
-            made[pages.runs_page_of(paper.name)] = pages.runs_page(paper)
-        return {DOCS / path: text for path, text in made.items()}
-
     def findings(self, paper: Paper, before: str) -> str:
         """The text of docs/findings/<paper>.md, with what differs and the contradicted claims below its marks."""
         said = {
@@ -214,7 +204,7 @@ class _Reproduction:
         heads = ["method", "metric", "printed", "ours", "runs", "difference", "grade"]
         return "\n".join([title, "", *markdown_table(heads, rows)]) + "\n"
 
-    def own(self, methods: Iterable[Path]) -> str:
+    def own_methods(self, methods: Iterable[Path]) -> str:
         """The tables of docs/own_method.md: README's table with rows of methods from outside, and their places.
 
         Metrics with these rows take the place of the target's in this folder, so nothing is made of it afterwards.
@@ -248,20 +238,6 @@ class _Reproduction:
         tables = [*markdown_table(rows_shown[0], rows_shown[1:]), "", *markdown_table(heads, of_place)]
         return "\n".join([title, "", *tables]) + "\n"
 
-    # figures
-
-    def figure(self) -> Path:
-        """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
-        from clpapers.evidence.differences import scatter
-
-        return _write_figure(scatter(pd.concat([paper.compared for paper in self.papers])), FIGURE)
-
-    def forest(self, paper: Paper) -> Path:
-        """The differences of a paper, an SVG in this folder."""
-        from clpapers.evidence.differences import forest
-
-        return _write_figure(forest(paper.compared), Path(FOREST.format(paper=paper.name)))
-
     # costs
 
     @functools.cached_property
@@ -276,7 +252,7 @@ class _Reproduction:
         return card_costs.measure(self.plan, self.runs, self.rehearsed)
 
     def cards(self) -> str:
-        """The lines of a table: what runs take of a card."""
+        """The lines of a table: seconds and memory of a card that runs take."""
         heads = ["learner", "net", "items", "card", "runs", "core-seconds a card-second", "MB a seed"]
         rows = []
         for row in self.of_cards:
@@ -285,13 +261,11 @@ class _Reproduction:
             rows.append([row.learner, net, row.shape, row.card, str(row.runs), speed, f"{row.megabytes:,.0f}"])
         return "\n".join(markdown_table(heads, rows)) + "\n"
 
-    def costs(self) -> tuple[Path, str]:
-        """The predicted against the measured costs of the published runs: an SVG in this folder, and its text.
+    def costs(self) -> str:
+        """The predicted against the measured costs of the published runs, drawn in this folder, and a table of them.
 
         Both are seconds a seed of a cell. Rehearsals predict, at the speed of the machine of config/costs.csv.
         """
-        from clpapers.evidence.differences import square
-
         table = self.rehearsed
         cells = [self.plan.cells[key] for key in self.runs]
         took = costs.finished(self.plan, cells)
@@ -319,19 +293,9 @@ class _Reproduction:
             by_paper.append([paper, *map("{:,}".format, counts), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
-        return _write_figure(figure, COSTS_FIGURE), "\n".join([*markdown_table(heads, by_paper), "", image]) + "\n"
-
-
-def _write_figure(figure: Figure, file: Path) -> Path:
-    """Write a figure into this folder under a file's name."""
-    import matplotlib as mpl
-
-    from clpapers.targets.figure import write_figure
-    from clpapers.targets.style import STYLE
-
-    style: dict = STYLE
-    with mpl.rc_context(style):
-        return write_figure(figure, file.stem, (file.suffix,))[0]
+        with mpl.rc_context(STYLE):
+            write_figure(figure, COSTS_FIGURE.with_suffix(""), (COSTS_FIGURE.suffix,))
+        return "\n".join([*markdown_table(heads, by_paper), "", image]) + "\n"
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import matplotlib as mpl
 import pandas as pd
 
 from clpapers import metrics, provenance
@@ -27,6 +28,7 @@ from clpapers.graph.pages import DOCS, THEME, copy_path
 from clpapers.report import pages
 from clpapers.report.paper import FAILS, HOLDS, IN_PART, SO_FAR, Paper
 from clpapers.targets.figure import write_figure
+from clpapers.targets.style import STYLE
 
 ADDED = {  # files beside docs/ that the site has, by their place in it
     "CONTRIBUTING.md": "contributing.md",
@@ -48,7 +50,7 @@ class SiteError(provenance.Refusal):
 
 
 def write(papers: list[Paper], folder: Path) -> None:
-    """Write the site of some papers into `folder`, in place of what is there.
+    """Write the site of some papers into `folder`, which it replaces.
 
     The working folder's docs/ has the guides and the findings; without it the site is the papers' pages alone.
     """
@@ -118,10 +120,10 @@ def _notebook(file: Path, source: Path) -> str:
     return "\n".join(lines)
 
 
-def _moved(text: str, path: str, place: str, source: Path, places: Mapping[str, str]) -> str:
+def _moved(text: str, path: str, site_path: str, source: Path, site_paths: Mapping[str, str]) -> str:
     """A page's text with its links as they lead from its place in the site; a link to elsewhere is text.
 
-    path: of the page in the project. places: of all pages, by their paths.
+    path: of the page in the project; site_path: in the site. site_paths: of all pages, by their paths in the project.
     """
 
     def move(link: re.Match) -> str:
@@ -129,42 +131,37 @@ def _moved(text: str, path: str, place: str, source: Path, places: Mapping[str, 
         if not target or ":" in target:
             return link[0]
         meant = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        found = places.get(meant) or (meant.removeprefix("docs/") if meant.startswith("docs/") else None)
-        if found is None or not (meant in places or (source / found).is_file()):
+        found = site_paths.get(meant) or (meant.removeprefix("docs/") if meant.startswith("docs/") else None)
+        if found is None or not (meant in site_paths or (source / found).is_file()):
             return link["text"].removeprefix("!")[1:-1]
-        way = posixpath.relpath(found, posixpath.dirname(place) or ".")
+        way = posixpath.relpath(found, posixpath.dirname(site_path) or ".")
         return f"{link['text']}({way}{link['anchor'] or ''})"
 
     return LINK.sub(move, text)
 
 
+def draw(papers: list[Paper], folder: Path) -> list[Path]:
+    """Draw the comparisons of all papers and of each, SVGs at the places that `pages` names; returns their paths."""
+    compared = {paper.name: paper.compared for paper in papers if len(paper.compared)}
+    figures = {pages.FOREST.format(paper=paper): forest(numbers) for paper, numbers in compared.items()}
+    if compared:
+        figures[pages.PICTURE] = scatter(pd.concat(compared.values()))
+    stems = {(folder / place).with_suffix(""): figure for place, figure in figures.items()}
+    with mpl.rc_context(STYLE):
+        return [path for stem, figure in stems.items() for path in write_figure(figure, stem, (".svg",))]
+
+
 def _of_papers(papers: list[Paper], source: Path) -> dict[str, str]:
     """The pages on what came out, and the pictures that they show."""
-    numbers = pd.concat([paper.compared for paper in papers])
-    some = len(numbers) > 0
-    if some:
-        write_figure(scatter(numbers), (source / pages.PICTURE).with_suffix(""), (".svg",))
+    draw(papers, source)
     pictures: dict[str, str] = {}
     for section in (section for paper in papers for section in paper.targets if not section.waits):
         for path in (path for path in section.target.outputs if path.suffix in pages.LINKED):
             provenance.write_bytes(source / "files" / copy_path(path), path.read_bytes())
-        if section.picture is None:
-            continue
-        pictures[section.name] = f"figures/{copy_path(section.picture)}"
-        provenance.write_bytes(source / pictures[section.name], section.picture.read_bytes())
-    texts = {pages.HOME: pages.home(papers, some), pages.CONCLUSIONS: pages.conclusions(papers)}
-    texts[pages.GALLERY] = pages.gallery(papers, pictures)
-    for paper in papers:
-        own = {
-            section.target.name: f"../{pictures[section.name]}" for section in paper.targets if section.name in pictures
-        }
-        picture = ""
-        if len(paper.compared):
-            picture = f"figures/differences-{paper.name}.svg"
-            write_figure(forest(paper.compared), (source / picture).with_suffix(""), (".svg",))
-        texts[pages.page_of(paper.name)] = pages.paper_page(paper, own, picture, files="../files")
-        texts[pages.runs_page_of(paper.name)] = pages.runs_page(paper)
-    return texts
+        if section.picture is not None:
+            pictures[section.name] = f"figures/{copy_path(section.picture)}"
+            provenance.write_bytes(source / pictures[section.name], section.picture.read_bytes())
+    return pages.texts(papers, pictures, files="../files")
 
 
 def _sections(texts: Mapping[str, str], papers: list[Paper]) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The summary at the end of a build: how much is compared and decided, on which data, and which files to open."""
 
-import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -11,21 +10,20 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.evidence.grades import MARGINS
 from clpapers.graph.pages import targets_of
-from clpapers.provenance import ProvenanceError, escaped, read_record
-from clpapers.report.coverage import by_kind, coverage, of_claims, table
+from clpapers.provenance import read_record
+from clpapers.report.coverage import by_kind, coverage, lines_of, of_claims, table
 
 UNBUILT = 5  # targets that are named
 
 
 def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
-    """The summary of the built files of some papers, and of files that could not be read.
+    """The summary of the built files of some papers.
 
     more: the numbers and claims that one more hour of a core, or a card, would decide.
     """
-    unread: list[str] = []
     targets = targets_of(plan, papers)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
-    covered = coverage(plan, papers, unread)
+    covered = coverage(plan, papers)
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
     lines += [
         *_aligned(table(covered)),
@@ -40,10 +38,7 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
         lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}
     for target in built:
-        try:
-            data |= read_record(target.outputs[0]).get("data", {})
-        except ProvenanceError as error:
-            unread.append(escaped(error))
+        data |= read_record(target.outputs[0]).get("data", {})
     for kind, names in _by_origin(data).items():
         lines += ["", f"{kind}: {', '.join(names)}"]
     top = RESULTS / plan.scale
@@ -60,7 +55,7 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
         if named := [f"{t.paper}/{t.name}" for t in absent if t.note.is_file() is some]:
             more = f" and {len(named) - UNBUILT} more" if len(named) > UNBUILT else ""
             lines += [f"{text}: {', '.join(named[:UNBUILT])}{more}"]
-    return "\n".join([*lines, *(["", "cannot be read"] if unread else []), *(f"  {each}" for each in unread)])
+    return "\n".join(lines)
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -70,13 +65,11 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _trained_again(file: Path) -> Iterator[str]:
     """The verdicts on published runs that were trained again (`clpapers verify --out`), if any were."""
-    if not file.is_file():
-        return
-    with file.open(encoding="utf-8", newline="") as opened:
-        outcomes = [(line["run"], line["verdict"]) for line in csv.DictReader(opened)]
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(verdict for _, verdict in outcomes).items())
-    yield f"published runs trained again here, from the images on: {counts}"
-    yield from (f"  {verdict}: {run}" for run, verdict in outcomes if verdict == "differs")
+    if outcomes := lines_of(file):
+        counts = Counter(line["verdict"] for line in outcomes)
+        found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        yield f"published runs trained again here, from the images on: {found}"
+    yield from (f"  differs: {line['run']}" for line in outcomes if line["verdict"] == "differs")
 
 
 def _headlines(targets: Iterable[Target]) -> Iterator[str]:
@@ -84,15 +77,12 @@ def _headlines(targets: Iterable[Target]) -> Iterator[str]:
     for target in targets:
         if not (headline := target.spec.get("headline")) or not target.reported:
             continue
-        try:
-            with target.stem.with_name(f"{target.name}.reported.csv").open(encoding="utf-8", newline="") as file:
-                line = next(each for each in csv.DictReader(file) if headline.items() <= each.items())
-            decimals = int(line["decimals"])
-            reported, reproduced = f"{float(line['reported']):.{decimals}f}", "not run"
-            if line["reproduced"]:
-                reproduced = f"{float(line['reproduced']):.{decimals}f}, runs: {line['n_seeds']}, {line['verdict']}"
-        except (OSError, ValueError, KeyError, TypeError, csv.Error, StopIteration):
-            continue  # the coverage reports a file that cannot be read
+        lines = lines_of(target.stem.with_name(f"{target.name}.reported.csv"))
+        line = next(each for each in lines if headline.items() <= each.items())
+        decimals = int(line["decimals"])
+        reported, reproduced = f"{float(line['reported']):.{decimals}f}", "not run"
+        if line["reproduced"]:
+            reproduced = f"{float(line['reproduced']):.{decimals}f}, runs: {line['n_seeds']}, {line['verdict']}"
         metric = named(target.spec, headline["metric"])
         name = f"{target.paper}/{target.name} {headline['row']}, {headline['column']}, {metric}"
         yield f"{name}: {reported}; {reproduced}"

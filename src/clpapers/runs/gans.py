@@ -14,7 +14,7 @@ from clpapers.runs.nets.stacked import Stack, stack
 from clpapers.runs.optimizers import Adam
 
 BETA1 = 0.5
-BLOCK = 500  # images of each member generated at once
+GENERATED_AT_ONCE = 500  # images of each member generated at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +99,8 @@ class GANs:
     def draw(self, count: int, purpose: str) -> torch.Tensor:
         """Generated images [G, count, C, H, W] in [0, 1] of all G members, drawn for a purpose."""
         rngs, drawn = self._rngs(f"generated {purpose}"), []
-        for start in range(0, count, BLOCK):
-            x = self._generate(self._latents(rngs, min(BLOCK, count - start)))
+        for start in range(0, count, GENERATED_AT_ONCE):
+            x = self._generate(self._latents(rngs, min(GENERATED_AT_ONCE, count - start)))
             drawn.append((x + 1) / 2 if self.recipe.symmetric else x)
         return torch.cat(drawn, dim=1)
 

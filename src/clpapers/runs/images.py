@@ -10,7 +10,7 @@ import torch
 
 from clpapers.datasets.imagenet import NORMALISATION
 
-BLOCK = 4096  # images permuted at a time; their int64 positions take eight times the bytes of their pixels
+PERMUTED_AT_ONCE = 4096  # images permuted at a time; their int64 positions take eight times the bytes of their pixels
 
 
 class Images:
@@ -90,7 +90,7 @@ class Images:
         transforms = self.transforms
         assert transforms is not None
         seeds = torch.arange(len(domains), device=domains.device)[:, None]
-        blocks = zip(pixels.flatten(2).split(BLOCK, dim=1), domains.split(BLOCK, dim=1))
+        blocks = zip(pixels.flatten(2).split(PERMUTED_AT_ONCE, dim=1), domains.split(PERMUTED_AT_ONCE, dim=1))
         permuted = [block.gather(2, transforms[seeds, domain]) for block, domain in blocks]
         return torch.cat(permuted, dim=1).view(pixels.shape)
 

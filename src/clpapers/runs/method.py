@@ -147,7 +147,7 @@ class Method:
         return F.cross_entropy(logits if rest is None else logits.masked_fill(rest, -torch.inf), y)
 
     def optimize(self, parameters: Iterable[torch.Tensor]) -> torch.optim.Optimizer:
-        """The budget's optimiser over other parameters, such as those of a net that has grown."""
+        """The budget's optimiser over other parameters, for example of a net that has grown."""
         rate, momentum, clip = (self.budget.get(key, 0.0) for key in ("learning_rate", "momentum", "clip"))
         if self.budget["optimizer"] == "adam":
             return torch.optim.Adam(parameters, rate)

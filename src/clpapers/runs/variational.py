@@ -15,7 +15,7 @@ from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
-BLOCK = 4096  # items that pass the mean net together
+ITEMS_AT_ONCE = 4096  # items that pass the mean net together
 
 
 class Gaussian(NamedTuple):
@@ -77,7 +77,7 @@ class Posterior:
     def mean_logits(self, x: torch.Tensor) -> torch.Tensor:
         """Logits [S, B, C] of images [S, B, …] by the nets whose weights are the means."""
         weights = self.mean[:, None]
-        return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(BLOCK, dim=1)], dim=1)
+        return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(ITEMS_AT_ONCE, dim=1)], dim=1)
 
     def parameters_of(self, mask: torch.Tensor) -> torch.Tensor:
         """The parameters that classes `mask` [S, C] have: all but the other outputs' own, bool [S, P]."""

@@ -5,7 +5,7 @@ import numpy as np
 from clpapers.streams import truncated_exponential
 
 GAMMA = 0.5  # no distribution on [0, 1] has a larger standard deviation (Popoviciu)
-BLOCK = 1 << 20  # items whose ties are broken together; bounds the memory
+TIES_AT_ONCE = 1 << 20  # items whose ties are broken together; bounds the memory
 BITS = 32  # of a stored number: machines' logarithms differ in the last of 53
 
 
@@ -79,9 +79,11 @@ def permute(times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     times.sort()
     start = 0
     while start < times.size:
-        last = times[min(start + BLOCK, times.size) - 1]
+        last = times[min(start + TIES_AT_ONCE, times.size) - 1]
         end = np.searchsorted(times, last)  # a block stops before the times that equal its last, …
-        if end == start or start + BLOCK >= times.size:  # … unless the whole block has one time, or the stream ends
+        if (
+            end == start or start + TIES_AT_ONCE >= times.size
+        ):  # … unless the whole block has one time, or the stream ends
             end = np.searchsorted(times, last, side="right")
         _shuffle_ties(order[start:end], times[start:end], rng)
         start = end

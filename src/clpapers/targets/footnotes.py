@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clpapers.catalogue import methods
-from clpapers.catalogue.names import OWN, named
+from clpapers.catalogue.names import OUTSIDE_SIGN, named
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
 from clpapers.targets.unrun import Unrun
@@ -134,7 +134,7 @@ class Notes:
 def _of_own(target: dict, label: str, facts: Mapping) -> str:
     """The footnote on a method from outside: its file, and the cells that it does not fit, with the reasons."""
     digest = facts["file"].rpartition("-")[2].removesuffix(".py")
-    text = f"{OWN} Not of the paper: {label}, of a file with digest {digest}."
+    text = f"{OUTSIDE_SIGN} Not of the paper: {label}, of a file with digest {digest}."
     for reason, cells in facts["misfits"].items():
         levels = {" ".join(named(target, level) for level in flat(factors).values()): None for factors in cells}
         text += f" Not on {', '.join(levels)}: {reason}."

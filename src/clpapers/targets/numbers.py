@@ -7,8 +7,8 @@ from clpapers.catalogue.names import CURVE, named, named_along, row_and_column
 from clpapers.metrics.cost import ELSEWHERE
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
-from clpapers.targets import table
 from clpapers.targets.footnotes import Notes
+from clpapers.targets.table import NO_MEMORY
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
             summary = summarise(data, [*key, "metric"]).assign(note="")
         else:
             fits = data.merge(failed[key], how="left", indicator="fits").query("fits == 'left_only'")
-            failed = failed.merge(pd.DataFrame({"metric": target["metrics"], "note": table.OUT_OF_MEMORY}), how="cross")
+            failed = failed.merge(pd.DataFrame({"metric": target["metrics"], "note": NO_MEMORY}), how="cross")
             summary = pd.concat([summarise(fits, [*key, "metric"]), failed]).fillna({"note": ""})
         columns = [named(target, level) for level in summary[column]]
     else:

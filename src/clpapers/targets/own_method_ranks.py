@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.catalogue.names import OWN, named, row_and_column
+from clpapers.catalogue.names import OUTSIDE_SIGN, named, row_and_column
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.footnotes import levels
 from clpapers.targets.paired import pairs
@@ -57,7 +57,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
         return table
     body = pd.DataFrame(lines)
     apart = body.pop("apart")
-    title = f"{table.title}, methods from outside ({OWN})"
+    title = f"{table.title}, methods from outside ({OUTSIDE_SIGN})"
     return dataclasses.replace(
         table, appended=[*table.appended, Table(title, CAPTION, body, bold_in(body, Difference=apart), compared)]
     )

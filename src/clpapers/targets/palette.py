@@ -83,7 +83,7 @@ class MethodStyle:
 
 
 def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
-    """The style of each of a figure's lines, bars or points, by its level of `factor`; no two look alike.
+    """The style of each of a figure's lines, bars or points, by its level of `factor`; no two are the same.
 
     Learners have their method's: a label belongs to the method that its beginning names, so that `ewc_je` and `van_s`
     are versions of EWC and of plain training. The version that is named like the method has the full line, or else the
@@ -107,15 +107,15 @@ def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
     return {level: found[level] for level in levels}
 
 
-def _apart(wanted: Mapping[Any, tuple[str, str]]) -> dict[Any, MethodStyle]:
+def _apart(asked_for: Mapping[Any, tuple[str, str]]) -> dict[Any, MethodStyle]:
     """The styles of levels by the colours and markers that they ask for; who comes later gives way.
 
-    Those of one colour differ by line, fill and hatch; after four of one marker by the marker, at last by a numeral.
+    Levels of one colour differ by line, fill and hatch; after four of one marker by the marker, at last by a numeral.
     """
     taken: set[tuple[str, str, int]] = set()
     of_colour: Counter[str] = Counter()
     found = {}
-    for level, (colour, marker) in wanted.items():
+    for level, (colour, marker) in asked_for.items():
         markers = chain([marker], MARKERS, (f"${number}$" for number in count(1)))
         looks = ((each, version) for each in markers for version in range(len(LINES)))
         marker, version = next(look for look in looks if (colour, *look) not in taken)
@@ -127,7 +127,7 @@ def _apart(wanted: Mapping[Any, tuple[str, str]]) -> dict[Any, MethodStyle]:
 
 
 def _hatch(number: int) -> str:
-    """The pattern of so many-th a bar of one colour: those of `HATCHES`, then several of them at once."""
+    """The pattern of a bar, by its number among the bars of one colour: first `HATCHES`, then several at once."""
     patterns = HATCHES[1:]
     joined = (each for size in range(len(patterns) + 1) for each in combinations(patterns, size))
     return "".join(next(islice(joined, number, None)))

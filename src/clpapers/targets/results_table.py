@@ -7,7 +7,7 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.targets.footnotes import NOT_RUN, Notes, all_levels
 from clpapers.targets.numbers import chances, clocks, failures, numbers
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
+from clpapers.targets.table import NO_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "needs": ["metrics"]}
 
@@ -47,7 +47,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
                 (NOT_RUN if waiting else absent)
-                if pd.isna(mean) and note != OUT_OF_MEMORY
+                if pd.isna(mean) and note != NO_MEMORY
                 else plus_minus(mean, around, digits, note) + (f" ({n:.0f})" if counted else "")
                 for mean, around, note, n, waiting, counted in zip(
                     shown["mean"], shown[spread], shown["note"], shown["n"], waits, numbered

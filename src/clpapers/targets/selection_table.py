@@ -5,7 +5,7 @@ import pandas as pd
 
 from clpapers.catalogue.names import named
 from clpapers.targets.footnotes import Notes, levels
-from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, titled
+from clpapers.targets.table import NO_MEMORY, Table, bold_in, plus_minus, titled
 
 RENDERER = {"draws": "table"}
 
@@ -47,6 +47,6 @@ def _value(values: pd.Series) -> str:
 
 
 def _score(point: pd.Series, decimals: int) -> str:
-    note = OUT_OF_MEMORY if point["failure"] == "out_of_memory" else ""
+    note = NO_MEMORY if point["failure"] == "out_of_memory" else ""
     score = np.inf if point["failure"] == "diverged" else point["score"]
     return plus_minus(score, np.nan, decimals, note)

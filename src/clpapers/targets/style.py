@@ -136,9 +136,9 @@ def fit(figure: Figure) -> None:
         figure.set_figheight(figure.get_figheight() + LINE * added)
 
 
-def _room(middle: float, share: float, place: int) -> float:
+def _room(middle: float, share: float, number: int) -> float:
     """The length of a text around `middle` that stays within the place of this number, each `share` pixels long."""
-    return 2 * min(middle - place * share, (place + 1) * share - middle)
+    return 2 * min(middle - number * share, (number + 1) * share - middle)
 
 
 def _break(text: Text, room: float) -> int:

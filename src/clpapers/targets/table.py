@@ -66,13 +66,13 @@ def titled(
     )
 
 
-OUT_OF_MEMORY = "out of memory"
+NO_MEMORY = "out of memory"  # the note of a number without a mean
 EXACT = 7  # decimals to which a number is rounded first: one computed as −5.6499999999999915 stands as −5.65 in a CSV
 
 
 def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") -> str:
-    """`80.1 ± 0.5`, `80.1` without an interval, `–` without a mean, `∞`, or `OoM` if `note` is `OUT_OF_MEMORY`."""
-    if note == OUT_OF_MEMORY:
+    """`80.1 ± 0.5`, `80.1` without an interval, `–` without a mean, `∞`, or `OoM` if `note` is `NO_MEMORY`."""
+    if note == NO_MEMORY:
         return "OoM"
     if pd.isna(mean):
         return "–"

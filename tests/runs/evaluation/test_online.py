@@ -39,7 +39,7 @@ def test_a_learner_may_look_and_say_nothing_of_what_comes(block, data, streams, 
     spec = cell("single", {}, "mlp", batch=1)
     spec["evaluation"] |= {"every": 20, "points": 1}
     usual = loop.train(spec, data, streams, CPU)
-    monkeypatch.setattr(online, "BLOCK", block)
+    monkeypatch.setattr(online, "STEPS_AT_ONCE", block)
     monkeypatch.setattr(Single, "observe", silent)
     for result, other in zip(loop.train(spec, data, streams, CPU), usual, strict=True):
         assert result["online"] == {"correct": None, "loss": None}
@@ -57,7 +57,7 @@ def test_the_divergence_of_a_learner_that_does_not_look_is_dated_too(
     """Its first loss that is no finite number; what it said online stays unknown."""
     name = "multi_task" if learner is MultiTask else "gdumb"
     losses, observe = [], learner.observe
-    monkeypatch.setattr(online, "BLOCK", block)
+    monkeypatch.setattr(online, "STEPS_AT_ONCE", block)
     monkeypatch.setattr(learner, "observe", lambda *given: (losses.append(observe(*given)), losses[-1])[1])
     results = loop.train(cell(name, options, "mlp", learning_rate=1e30), data, streams, CPU)
     assert all(0 < result["diverged"] < result["steps"] for result in results)

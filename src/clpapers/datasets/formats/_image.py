@@ -8,12 +8,12 @@ from PIL import ExifTags, Image, ImageOps, TiffImagePlugin
 from clpapers.datasets.arrays import Split
 from clpapers.datasets.files import Files
 
-LARGEST = 1 << 27  # pixels: more than any photograph here has
+MOST_PIXELS = 1 << 27  # pixels: more than any photograph here has
 FORMATS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "ppm": "PPM"}  # of the published sets' files, by suffix
 # A user's own may be of any format that Pillow reads by itself; some need a program beside it, some are no images.
 FOREIGN, OTHER = ("EPS", "FLI", "WMF"), ("BUFR", "GRIB", "HDF5", "MPEG", "PDF")
 Image.init()
-OWN = tuple(name for name in Image.ID if name not in FOREIGN + OTHER)
+USER_FORMATS = tuple(name for name in Image.ID if name not in FOREIGN + OTHER)
 SUFFIXES = {suffix[1:]: name for suffix, name in Image.registered_extensions().items() if name not in OTHER}
 
 
@@ -44,8 +44,8 @@ def resized(
     height, width, channels = spec["shape"]
     x = np.empty((len(examples), height, width, channels), np.uint8)
     for row, (path, _) in zip(x, examples, strict=True):
-        formats = OWN if from_user else [FORMATS.get(path.rpartition(".")[2].lower(), "")]
-        stored = _read(files, path, formats, 1, LARGEST, from_user=from_user).convert("RGB")
+        formats = USER_FORMATS if from_user else [FORMATS.get(path.rpartition(".")[2].lower(), "")]
+        stored = _read(files, path, formats, 1, MOST_PIXELS, from_user=from_user).convert("RGB")
         if exact and stored.size != (width, height):
             raise files.wrong(f"{path} is not {height} × {width}")
         scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
@@ -76,7 +76,7 @@ def _read(
                 return _flat(ImageOps.exif_transpose(image)) if from_user else image.convert("RGB")
     except _NotBytesError as error:
         problem = str(error)
-    except Exception as error:  # a damaged or hostile image can break its decoder in any way
+    except Exception as error:  # a damaged image can break its decoder in any way
         kind = f"{formats[0]} image" if len(formats) == 1 else "image that can be read"
         raise files.wrong(f"{name} is no whole {kind}") from error
     if problem:

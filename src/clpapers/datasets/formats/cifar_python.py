@@ -2,7 +2,6 @@
 
 import io
 import pickle
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,11 +32,12 @@ def _split(files: Files, names: list[str], key: str, spec: dict) -> Split:
     for name in names:
         batch = _unpickle(files, name)
         stored, y = batch.get("data"), batch.get(key)
-        if not isinstance(stored, _Array) or not isinstance(y, list) or any(type(label) is not int for label in y):
-            raise files.wrong(f"{name} holds no images and labels that match")
-        if stored.pixels.shape != (len(y), channels * height * width):
-            raise files.wrong(f"{name} holds no images and labels that match")
-        images.append(stored.pixels)
+        if not isinstance(y, list) or any(type(label) is not int for label in y):
+            raise files.wrong(f"{name} holds no list of labels")
+        shape = len(y), channels * height * width
+        if not isinstance(stored, np.ndarray) or (stored.shape, stored.dtype) != (shape, np.uint8):
+            raise files.wrong(f"{name} holds no images of its labels")
+        images.append(stored)
         labels += y
     x = np.concatenate(images).reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
     return Split(x, np.array(labels, np.int64))
@@ -52,53 +52,17 @@ def _unpickle(files: Files, name: str) -> dict:
     return read
 
 
-class _Dtype:
-    """Replaces `numpy.dtype` in a pickle; refuses all but uint8."""
-
-    def __init__(self, code: str, *_: object) -> None:
-        if code not in ("u1", "|u1"):
-            raise pickle.UnpicklingError(f"an array of {code!r}, not of uint8")
-
-    def __setstate__(self, _: object) -> None:
-        """Ignore byte order and the like, which mean nothing for uint8."""
-
-
-class _Array:
-    """Replaces `numpy.ndarray` in a pickle by the uint8 array `pixels`, without running numpy's unpickling."""
-
-    def __init__(self, *_: object) -> None:
-        self.pixels = np.empty(0, np.uint8)
-
-    def __setstate__(self, state: tuple) -> None:
-        _, shape, _, fortran, stored = state
-        if isinstance(stored, str):  # Python 2, which wrote the official files, stored bytes as str
-            stored = stored.encode("latin1")
-        self.pixels = np.frombuffer(stored, np.uint8).reshape(shape, order="F" if fortran else "C")
-
-
 ALLOWED = {
-    ("numpy.core.multiarray", "_reconstruct"): _Array,
-    ("numpy._core.multiarray", "_reconstruct"): _Array,
-    ("numpy", "ndarray"): _Array,
-    ("numpy", "dtype"): _Dtype,
+    *(("numpy", name) for name in ("dtype", "ndarray")),
+    *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")),  # by the version that wrote it
+    ("_codecs", "encode"),
 }
-UNUSED = (  # opcodes that allocate a stated size, or refer to something outside the file
-    *pickle.BYTEARRAY8,
-    *pickle.NEXT_BUFFER,
-    *pickle.READONLY_BUFFER,
-    *(pickle.EXT1 + pickle.EXT2 + pickle.EXT4 + pickle.PERSID + pickle.BINPERSID),
-)
 
 
-class _Unpickler(pickle._Unpickler):
-    """Builds containers, numbers, text and the classes above; refuses a pickle that names anything else.
-
-    Derived from the unpickler in Python: the one in C allocates whatever a pickle of ten bytes asks for.
-    """
-
-    dispatch: ClassVar[dict] = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in UNUSED}
+class _Unpickler(pickle.Unpickler):
+    """Builds containers, numbers, text and arrays; refuses a pickle that names anything else."""
 
     def find_class(self, module: str, name: str) -> type:
         if (module, name) not in ALLOWED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is refused")
-        return ALLOWED[module, name]
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)

@@ -60,7 +60,7 @@ def images(files: Files) -> dict[str, dict[str, list[str]]]:
         name, slash, _ = match["inside"].partition("/")
         if not slash:
             raise files.wrong(f"{path} is in no folder of a class")
-        if kind not in _image.OWN:
+        if kind not in _image.USER_FORMATS:
             raise files.wrong(f"{path} looks like an image and is not read; save it as .png, or move it away")
         roots.setdefault(match["root"], path)
         split = match["split"].lower()

@@ -5,7 +5,7 @@ import torch
 
 from clpapers.runs.evaluation.answers import best, number
 
-BLOCK = 100  # steps
+STEPS_AT_ONCE = 100  # steps
 
 
 class Online:
@@ -24,7 +24,7 @@ class Online:
         """Note a step; None for the loss where there is none, and for logits of no prediction."""
         if loss is not None or logits is not None:
             self.notes.append((_kept(loss), _kept(logits)))
-        if len(self.notes) == BLOCK:
+        if len(self.notes) == STEPS_AT_ONCE:
             self.reduce()
 
     def reduce(self) -> None:

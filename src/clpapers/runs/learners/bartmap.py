@@ -22,7 +22,7 @@ DECLARATION = {
     "grows": True,
 }
 
-BLOCK = 64  # nodes whose matches are computed together
+NODES_AT_ONCE = 64  # nodes whose matches are computed together
 UNCOMMITTED = 3.5  # the search covers nodes with T above this multiple of αM, an uncommitted node's: authors' code
 
 
@@ -109,12 +109,12 @@ class BARTMAP(Learner):
         e = torch.zeros_like(A)
         rho: float | torch.Tensor = self.vigilance
         while len(order):
-            nodes = order[:BLOCK]
+            nodes = order[:NODES_AT_ONCE]
             x = torch.minimum(A, self.w[nodes])
             match = self.match(x, A, e)
             attended = (match >= rho).nonzero()[:, 0]
             if not len(attended):
-                order = order[BLOCK:]
+                order = order[NODES_AT_ONCE:]
                 continue
             first = attended[0]
             if self.labels[nodes[first]] == label:

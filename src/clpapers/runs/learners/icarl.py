@@ -65,7 +65,7 @@ DECLARATION = {
     "where": {"exemplars": {"task": {"uses": ["changes", "tasks", "competing"]}}},
 }
 
-BLOCK = 1000  # images that pass the net together outside of training
+PASSED_AT_ONCE = 1000  # images that pass the net together outside of training
 
 
 class Objective(Protocol):
@@ -179,7 +179,7 @@ class ICaRL(Learner):
         """`answer` to items [N] with the net in evaluation mode: [N, d]."""
         training = self.net.training
         self.net.eval()
-        answers = torch.cat([answer(self.setting.images(part[None]))[0] for part in items.split(BLOCK)])
+        answers = torch.cat([answer(self.setting.images(part[None]))[0] for part in items.split(PASSED_AT_ONCE)])
         self.net.train(training)
         return answers
 
