@@ -173,12 +173,6 @@ def test_a_distance_is_rounded_away_from_what_it_excludes(distance, up, said):
     assert rounded(distance, 1, up=up) == said
 
 
-def test_signed():
-    assert signed(2.41, -4.43, 9.26, 1) == "+2.4 [−4.4, 9.3]"
-    assert signed(-0.04, np.nan, np.nan, 1) == "+0.0"
-    assert signed(np.nan, np.nan, np.nan, 1) == "–"
-
-
 @pytest.mark.parametrize(
     ("low", "high", "shown"),
     [
