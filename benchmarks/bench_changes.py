@@ -6,7 +6,6 @@ CPU seconds of one thread, as `bench_learners` has them, but for the plan's hour
 import argparse
 import contextlib
 import copy
-import dataclasses
 import math
 import os
 import statistics
@@ -304,7 +303,7 @@ def _tested_apart(plan: Plan) -> Iterator[None]:
         return counts(spec | {"evaluation": spec["evaluation"] | shots}, size)
 
     def method(options: dict) -> methods.Method:
-        return dataclasses.replace(method_of(options), answers_by_task=True, past_tasks_frozen=False)
+        return method_of(options).replace(answers_by_task=True, past_tasks_frozen=False)
 
     with mock.patch.object(costs, "counts", apart), mock.patch.object(methods, "method_of", method):
         yield

@@ -66,7 +66,7 @@ def test_examples_are_complete_options(file):
         ('"uses_batch": False', '"uses_batch": "no"', ":12: DECLARATION['uses_batch']: 'no' is not of type "),
         ('"uses_batch": False', '"uses": []', ":12: DECLARATION: 'uses' stands twice"),
         ('"uses_batch": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' "
-         "was unexpected); it takes uses, "),
+         "was unexpected); it takes options, uses, "),
         ('["changes"]', '["change"]', ":10: DECLARATION['uses'][0]: 'change' is not one of ['changes', 'tasks', "
          "'competing']; mend it"),
         ('["sgd"]', '"sgd"', ":11: DECLARATION['needs']['budget.optimizer']: 'sgd' is not of type 'array'; write "),

@@ -4,18 +4,17 @@ This project's learners are in runs/learners/. A learner from outside (`own`) is
 name that its cells give.
 """
 
-from __future__ import annotations
-
 import ast
-import dataclasses
 import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import jsonschema
 
+from clpapers.catalogue.options import Count, Struct, bounds
 from clpapers.home import place
 from clpapers.provenance import without_docstrings
 
@@ -28,79 +27,92 @@ class DeclarationError(Exception):
     """A learner's file or its declaration is malformed; one line: file, line, key, value, remedy."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Method:
-    """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
+_NO_TEXTS: list = []
+_NOTHING: dict = {}
+_OPTION = {
+    "type": "object",
+    "properties": {"examples": {"type": "array", "minItems": 1, "description": "write a list of values"}},
+    "description": 'write such as {"type": "number", "default": 1.0}',
+}
+
+
+class Method(Struct):
+    """A method's declaration, which its learner's file gives as the literal `DECLARATION`: each field is a key of it.
 
     In a file of this project the key `like` names another method. This one then has that one's keys and options. Its
-    own stand beside them or replace them.
-
-    name: the file's.
-    options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
-        every option, or leaves out one of this project's methods that has its default.
-    uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
-        classes `competing` in training. Unused parts are left out of its cells.
-    needs: requirements on a cell: dotted key → admissible values.
-    image_sides: images' heights and widths must be multiples of this.
-    memory_of_classes: whether its memory needs room for an item of each class of each task.
-    by_tasks: its options that are mappings by the number of tasks.
-    tasks_once: whether tasks must come once, since it keeps something of each.
-    without_changes: the method without options that it equals as long as the task never changes.
-    always_changing: the method without options that it equals where the task changes with every batch.
-    measures: optional keys of a cell's `evaluation` that it can measure.
-    answers_by_task: whether it answers an item with parts that belong to the item's task alone.
-    past_tasks_frozen: whether its answers to a task's items stay the same once the task has been learnt.
-    keeps: the old data that it keeps learning from, in a few words.
-    guesses: whether it trains nothing.
-    repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
-    counts_items: dotted options that count items of the stream; a rehearsal shrinks them with it.
-    grows: whether its steps or answers take longer, the more items it has learnt.
-    stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
-    uses_batch: whether a step uses the stream batch itself; if not, the batch is not gathered.
-    answers_first: whether a step that uses the stream batch predicts its classes before learning it.
-    own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
-    static: whether between task changes its steps are of few kinds, each the same operations on tensors at the same
-        places, without a look at their values (`runs.cuda_graphs`); a GPU then replays a step as one.
-    where: declarations that replace these for some value of an option: dotted option → value → declaration.
-    grid: of a method from outside, the values to try where a paper selects hyper-parameters: `budget.learning_rate` or
-        `learner.<option>` → values.
-    file: of a method from outside, its copy (`config.paths.method_path`); empty for one of this project.
+    own stand beside them or replace them. A complete cell gives every option, or leaves out one of this project's
+    methods that has its default. `name` is the file's. `file` is the copy of a method from outside
+    (`config.paths.method_path`), and empty for one of this project.
     """
 
     name: str
-    options: dict[str, dict]
-    uses: list[str] = dataclasses.field(default_factory=list)
-    needs: dict[str, list] = dataclasses.field(default_factory=dict)
-    image_sides: int = 1
-    memory_of_classes: bool = False
-    by_tasks: list[str] = dataclasses.field(default_factory=list)
-    tasks_once: bool = False
-    without_changes: str | None = None
-    always_changing: str | None = None
-    measures: list[str] = dataclasses.field(default_factory=list)
-    answers_by_task: bool = False
-    past_tasks_frozen: bool = False
-    keeps: str | None = None
-    guesses: bool = False
-    repeats: list[str] = dataclasses.field(default_factory=list)
-    counts_items: list[str] = dataclasses.field(default_factory=list)
-    grows: bool = False
-    stackable: bool = True
-    uses_batch: bool = True
-    answers_first: bool = True
-    own_nets: bool = False
-    static: bool = False
-    where: dict[str, dict] = dataclasses.field(default_factory=dict)
-    grid: dict[str, list] = dataclasses.field(default_factory=dict)
     file: str = ""
+    options: Annotated[
+        dict[str, dict],
+        bounds(additionalProperties=_OPTION),
+        'each option\'s JSON Schema, with "examples" for the tests, or with a "default" alone',
+    ]
+    uses: Annotated[
+        list[Literal["changes", "tasks", "competing"]],
+        "the parts of oracle and restriction that it uses: when the task changes, the tasks of items, the classes "
+        "competing in training; other parts are left out of its cells",
+    ] = _NO_TEXTS
+    needs: Annotated[
+        dict[str, Annotated[list, bounds(minItems=1), "write a list of values that will do"]],
+        'requirements on a cell, such as {"budget.optimizer": ["sgd"]}',
+    ] = _NOTHING
+    image_sides: Annotated[Count, "images' heights and widths must be multiples of so many pixels"] = 1
+    memory_of_classes: Annotated[bool, "whether its memory needs room for an item of each class of each task"] = False
+    by_tasks: Annotated[list[str], "its options that are mappings by the number of tasks"] = _NO_TEXTS
+    tasks_once: Annotated[bool, "whether tasks must come once, since it keeps something of each"] = False
+    without_changes: Annotated[
+        str | None, "the method without options that it equals as long as the task never changes"
+    ] = None
+    always_changing: Annotated[
+        str | None, "the method without options that it equals where the task changes with every batch"
+    ] = None
+    measures: Annotated[list[str], "optional keys of a cell's evaluation that it can measure"] = _NO_TEXTS
+    answers_by_task: Annotated[bool, "whether it answers an item with parts that belong to the item's task alone"] = (
+        False
+    )
+    past_tasks_frozen: Annotated[
+        bool, "whether its answers to a task's items stay the same once the task has been learnt"
+    ] = False
+    keeps: Annotated[str | None, "the old data that it keeps learning from, in a few words"] = None
+    guesses: Annotated[bool, "whether it trains nothing"] = False
+    repeats: Annotated[
+        list[str], "dotted options to which the time of a step, or of preparing a test, is proportional"
+    ] = _NO_TEXTS
+    counts_items: Annotated[
+        list[str], "dotted options that count items of the stream; a rehearsal shrinks them with it"
+    ] = _NO_TEXTS
+    grows: Annotated[bool, "whether its steps or answers take longer, the more items it has learnt"] = False
+    stackable: Annotated[bool, "whether a job's seeds train as one tensor program; or they follow one another"] = True
+    uses_batch: Annotated[bool, "whether a step uses the stream batch itself; or the batch is not gathered"] = True
+    answers_first: Annotated[bool, "whether such a step predicts the batch's classes before learning it"] = True
+    own_nets: Annotated[bool, "whether it makes its nets itself, instead of one net of the cell's kind"] = False
+    static: Annotated[
+        bool,
+        "whether between task changes its steps are of few kinds, each the same operations on tensors at the same "
+        "places, without a look at their values (`runs.cuda_graphs`); a GPU then replays a step as one",
+    ] = False
+    where: Annotated[
+        dict[str, dict], "what replaces these for some value of an option: dotted option, value, declaration"
+    ] = _NOTHING
+    grid: Annotated[
+        dict[str, Annotated[list, bounds(minItems=1, uniqueItems=True), "write a list of values to try, each once"]],
+        bounds(propertyNames={"pattern": r"^(budget|learner)\.\w+$", "description": "write such as learner.strength"}),
+        "of a method from outside, the values to try where a paper selects hyper-parameters, such as "
+        '{"budget.learning_rate": [0.1, 0.03]}',
+    ] = _NOTHING
 
     @functools.cached_property
-    def rules(self) -> dict:
+    def option_rules(self) -> dict:
         """The JSON Schema of its options together; those without a default must be given."""
         needed = [option for option, rules in self.options.items() if "default" not in rules]
         return {"type": "object", "additionalProperties": False, "required": needed, "properties": self.options}
 
-    def with_options(self, options: Mapping) -> Method:
+    def with_options(self, options: Mapping) -> Self:
         """The method with these options, `where` applied."""
         changed: dict = {}
         for key, cases in self.where.items():
@@ -108,7 +120,7 @@ class Method:
             for part in key.split("."):
                 value = value.get(part) if isinstance(value, Mapping) else None
             changed |= next((declared for case, declared in cases.items() if case == value), {})
-        return dataclasses.replace(self, **changed)
+        return self.replace(**changed)
 
     def examples(self) -> list[dict]:
         """Complete options for the tests: the n-th has each option's n-th example, or its first where it has fewer."""
@@ -134,7 +146,7 @@ def copied(file: Path) -> Method:
 
     Raises `DeclarationError` as `read`.
     """
-    return dataclasses.replace(read(file), name=file.stem.partition("-")[0].rpartition(".")[2], file=str(file))
+    return read(file).replace(name=file.stem.partition("-")[0].rpartition(".")[2], file=str(file))
 
 
 def code_digest(file: Path) -> str:
@@ -158,7 +170,7 @@ def read(file: Path) -> Method:
             remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
             line = line_of(tree, list(mistake.absolute_path))
             raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
-    return Method(file.stem, **literals)
+    return Method(name=file.stem, **literals)
 
 
 def _literals(file: Path) -> tuple[ast.Module, dict]:
@@ -258,67 +270,12 @@ def line_of(tree: ast.Module, path: Sequence) -> int:
     return line
 
 
-_TEXTS = {"type": "array", "items": {"type": "string"}, "description": "write a list of texts"}
-_FLAG = {"type": "boolean", "description": "write True or False"}
-_FIELDS = {
-    "uses": {
-        "type": "array",
-        "items": {"enum": ["changes", "tasks", "competing"]},
-        "description": "write a list of changes, tasks, competing",
-    },
-    "needs": {
-        "type": "object",
-        "additionalProperties": {"type": "array", "minItems": 1, "description": "write a list of values that will do"},
-        "description": 'write such as {"budget.optimizer": ["sgd"]}',
-    },
-    "image_sides": {"type": "integer", "minimum": 1, "description": "write a number of pixels"},
-    "by_tasks": _TEXTS,
-    "without_changes": {"type": "string", "description": "write the name of a method without options"},
-    "always_changing": {"type": "string", "description": "write the name of a method without options"},
-    "measures": _TEXTS,
-    "repeats": _TEXTS,
-    "counts_items": _TEXTS,
-    "keeps": {"type": "string", "description": "write in a few words what is kept"},
-    "grid": {
-        "type": "object",
-        "propertyNames": {"pattern": r"^(budget|learner)\.\w+$", "description": "write such as budget.learning_rate"},
-        "additionalProperties": {
-            "type": "array",
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "write a list of values to try, each once",
-        },
-        "description": 'write such as {"budget.learning_rate": [0.1, 0.03]}',
-    },
-    **{field.name: _FLAG for field in dataclasses.fields(Method) if field.type == "bool"},
-}
+_KEYS = {key: rules for key, rules in Method.rules()["properties"].items() if key not in ("name", "file")}
+_PLAIN = {key: rules for key, rules in _KEYS.items() if key not in ("options", "where")}  # `where` may replace these
+_OF_VALUE = {"type": "object", "additionalProperties": False, "properties": _PLAIN}
+_WHERE = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": _OF_VALUE}}
 _FORM = jsonschema.Draft202012Validator(
-    {
-        "type": "object",
-        "required": ["options"],
-        "additionalProperties": False,
-        "properties": _FIELDS
-        | {
-            "options": {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "object",
-                    "properties": {
-                        "examples": {"type": "array", "minItems": 1, "description": "write a list of values"}
-                    },
-                    "description": 'write such as {"type": "number", "default": 1.0}',
-                },
-                "description": 'write such as {"strength": {"type": "number", "default": 1.0}}',
-            },
-            "where": {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "object",
-                    "additionalProperties": {"type": "object", "additionalProperties": False, "properties": _FIELDS},
-                },
-            },
-        },
-    }
+    {"type": "object", "additionalProperties": False, "required": ["options"], "properties": _KEYS | {"where": _WHERE}}
 )
 _SCHEMAS = jsonschema.Draft7Validator(  # has the keywords of later drafts, and takes a third of their time
     {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}

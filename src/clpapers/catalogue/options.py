@@ -6,7 +6,10 @@ import types
 import typing
 from typing import Annotated, Any, ClassVar, Literal, Union
 
-TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", types.NoneType: "null"}  # of JSON Schema
+TYPES: dict[type, str] = {  # of JSON Schema, by Python's
+    **{bool: "boolean", int: "integer", float: "number", str: "string", types.NoneType: "null"},
+    **{list: "array", dict: "object"},
+}
 
 
 def bounds(**keywords: object) -> tuple:
@@ -33,6 +36,10 @@ class Struct:
             raise TypeError(f"{type(self).__name__} takes no {unknown[0]}")
         values = self.defaults() | given
         vars(self).update({key: values[key] for key in self.fields()})
+
+    def replace(self, **changed: object) -> typing.Self:
+        """The same with some options changed."""
+        return type(self)(**{key: getattr(self, key) for key in self.fields()} | changed)
 
     @classmethod
     @functools.cache
@@ -76,4 +83,6 @@ def _rules(kind: Any) -> dict:
         return functools.reduce(lambda found, one: found | one, each) | {"type": [one["type"] for one in each]}
     if origin is list:
         return {"type": "array", "items": _rules(inner[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _rules(inner[1])}
     return kind.rules() if issubclass(kind, Struct) else {"type": TYPES[kind]}

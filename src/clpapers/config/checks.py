@@ -133,7 +133,7 @@ def learner(file: Path, path: tuple, facts: Facts, label: str, options: dict, le
     one_of(f"{file}: {dotted(path)}", label, learners)
     name = options.get("method", learners[label].get("method", label))
     one_of(f"{file}: {dotted(path)}.method", name, facts.methods)
-    whole = facts.methods[name].rules
+    whole = facts.methods[name].option_rules
     rules = whole | {"required": [], "properties": whole["properties"] | {"method": {}, "cell": {}}}
     validate(options, rules, file, path, name=f"piece of learner {name}")
 
@@ -155,7 +155,7 @@ def parts(where: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell that lacks a part, or with a wrong value of a part that has no name of its own."""
     options = {option: value for option, value in spec["learner"].items() if option not in ("name", "file")}
     label = f"learner {method.file or method.name}"
-    validate(options, method.rules, where, ("learner", method.name), name=label)
+    validate(options, method.option_rules, where, ("learner", method.name), name=label)
     written = {key: value for key, value in spec.items() if key not in ("dataset", "learner")}
     validate(written, CELL | {"required": [*CELL["properties"]]}, where, ("cell",), name="cell")
     for part in ("restriction", "budget", "evaluation"):

@@ -1,6 +1,5 @@
 """The facts at a scale: its settings, and the known data sets, pre-trained weights and methods."""
 
-import dataclasses
 import itertools
 import re
 import unicodedata
@@ -45,7 +44,7 @@ class Facts:
             self.methods = methods.methods() | self.user_methods
             for name, file in user_files.files("methods").items():  # of papers from outside: `mine.lwf-0123456789`
                 of_paper, copy = name.rpartition("-")[0], user_files.copy_of("methods", name)
-                read = dataclasses.replace(methods.read(file), name=of_paper.rpartition(".")[2], file=str(copy))
+                read = methods.read(file).replace(name=of_paper.rpartition(".")[2], file=str(copy))
                 self.methods[of_paper] = read
         except methods.DeclarationError as error:
             raise ConfigError(str(error)) from None
