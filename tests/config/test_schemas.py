@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from clpapers.config import schemas
@@ -14,7 +13,7 @@ RULES = {"type": "object", "properties": {"batch": {"type": "integer"}}}
 
 def test_what_passed_once_passes_without_a_look(monkeypatch):
     schemas.validate({"batch": 1}, RULES, "a file", name="a test")
-    monkeypatch.setattr(jsonschema.exceptions, "best_match", lambda errors: pytest.fail("looked at again"))
+    monkeypatch.setattr(schemas, "_violation", lambda *_: pytest.fail("looked at again"))
     schemas.validate({"batch": 1}, RULES, "a file", name="a test")
 
 

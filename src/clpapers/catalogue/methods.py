@@ -7,13 +7,13 @@ name that its cells give.
 import ast
 import functools
 import hashlib
+import importlib.metadata
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import jsonschema
-
+from clpapers.cache import Cache
 from clpapers.catalogue.options import Count, Struct, bounds
 from clpapers.home import place
 from clpapers.provenance import without_docstrings
@@ -162,7 +162,26 @@ def read(file: Path) -> Method:
     for schema in options.values() if isinstance(options, dict) else ():
         if isinstance(schema, dict) and "default" in schema:
             schema.setdefault("examples", [schema["default"]])
-    for rules in (_FORM, _SCHEMAS):
+    _PASSED.get(f"{_checked_by()} {literals!r}", lambda: _checked(file, tree, literals))
+    return Method(name=file.stem, **literals)
+
+
+_PASSED = Cache("declarations")
+
+
+@functools.cache
+def _checked_by() -> str:
+    return f"{importlib.metadata.version('jsonschema')} {_FORM}"
+
+
+def _checked(file: Path, tree: ast.Module, literals: dict) -> bool:
+    """Refuse a declaration with a wrong key or value."""
+    import jsonschema  # a fifth of a second, which most commands need not wait for
+
+    # Draft 7 has the keywords of later drafts, and takes a third of their time.
+    form = jsonschema.Draft202012Validator(_FORM)
+    options = {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}
+    for rules in (form, jsonschema.Draft7Validator(options)):
         mistake = jsonschema.exceptions.best_match(rules.iter_errors(literals))
         if mistake is not None:
             path = "".join(f"[{part!r}]" for part in mistake.absolute_path)
@@ -170,7 +189,7 @@ def read(file: Path) -> Method:
             remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
             line = line_of(tree, list(mistake.absolute_path))
             raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
-    return Method(name=file.stem, **literals)
+    return True
 
 
 def _literals(file: Path) -> tuple[ast.Module, dict]:
@@ -274,9 +293,9 @@ _KEYS = {key: rules for key, rules in Method.rules()["properties"].items() if ke
 _PLAIN = {key: rules for key, rules in _KEYS.items() if key not in ("options", "where")}  # `where` may replace these
 _OF_VALUE = {"type": "object", "additionalProperties": False, "properties": _PLAIN}
 _WHERE = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": _OF_VALUE}}
-_FORM = jsonschema.Draft202012Validator(
-    {"type": "object", "additionalProperties": False, "required": ["options"], "properties": _KEYS | {"where": _WHERE}}
-)
-_SCHEMAS = jsonschema.Draft7Validator(  # has the keywords of later drafts, and takes a third of their time
-    {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}
-)
+_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["options"],
+    "properties": _KEYS | {"where": _WHERE},
+}

@@ -1,13 +1,15 @@
 """The JSON Schemas of the files in config/, and the refusal of a violation."""
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import importlib.metadata
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jsonschema
 import yaml
 
 from clpapers.cache import Cache
@@ -16,6 +18,10 @@ from clpapers.config import parts
 from clpapers.config.refusals import ConfigError, dotted, names, short_repr
 from clpapers.home import place
 from clpapers.provenance import sha256
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
 
 SCHEMAS = place("workflow/schemas")
 
@@ -31,26 +37,31 @@ def schema(name: str) -> dict:
     return rules
 
 
-def _matches(_: object, pattern: str, value: object, __: object) -> Iterator[jsonschema.ValidationError]:
-    """A violation of a pattern, whose `$` is the end of the text as in JSON Schema.
+@functools.cache
+def _checker() -> Callable[[dict], Validator]:
+    """The checker of content. It takes 10.0 for no integer, since it fails as a count."""
+    import jsonschema  # a fifth of a second, for which content that passed before need not wait
 
-    Python's `$` also matches before a last line break.
-    """
-    if isinstance(value, str) and not re.search(pattern.replace("$", r"\Z"), value):
-        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+    def matches(_: object, pattern: str, text: object, __: object) -> Iterator[ValidationError]:
+        # `$` is the end of the text as in JSON Schema; Python's also matches before a last line break.
+        if isinstance(text, str) and not re.search(pattern.replace("$", r"\Z"), text):
+            yield jsonschema.ValidationError(f"{text!r} does not match {pattern!r}")
 
-
-# Takes 10.0 for no integer, since it fails as a count.
-_Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    {"pattern": _matches},
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+    usual = jsonschema.Draft202012Validator
+    integers = usual.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    ),
-)
+    )
+    return jsonschema.validators.extend(usual, {"pattern": matches}, type_checker=integers)
 
 
-def _complaint(error: jsonschema.ValidationError, path: tuple = ()) -> str:
+def _violation(value: object, rules: dict) -> ValidationError | None:
+    """The most telling violation of a schema."""
+    from jsonschema.exceptions import best_match
+
+    return best_match(_checker()(rules).iter_errors(value))
+
+
+def _complaint(error: ValidationError, path: tuple = ()) -> str:
     """One line for one schema violation: key, value, the allowed values. path: of the content in its file."""
     place, value, rule = dotted((*path, *error.absolute_path)), error.instance, error.validator
     text, expected = short_repr(value), error.validator_value
@@ -105,7 +116,7 @@ def validate(content: object, rules: dict, file: str | Path, path: tuple = (), *
         return
 
     def check() -> bool:
-        error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
+        error = _violation(content, rules)
         if error is not None:
             raise ConfigError(f"{file}: {_complaint(error, path)}")
         return True
@@ -117,7 +128,7 @@ def validate(content: object, rules: dict, file: str | Path, path: tuple = (), *
 
 def violations(value: object, rules: dict) -> list[str]:
     """The most telling violation of a schema by a single value, as a text that names no place; or none."""
-    error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(value))
+    error = _violation(value, rules)
     return [] if error is None else [_complaint(error).removeprefix("(top): ")]
 
 
