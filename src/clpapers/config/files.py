@@ -115,17 +115,25 @@ def _check_size(text: str) -> None:
             raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
 
 
-def read_yaml(path: Path) -> dict:
-    """Read a YAML file as a dictionary; raises `ConfigError` that names file and line."""
+def text_of(path: Path) -> str:
+    """A file's text, in UTF-8; raises `ConfigError` where it cannot be read, FileNotFoundError where it is missing."""
     try:
-        return read_text(path.read_text(encoding="utf-8-sig"), path)
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        names = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise ConfigError(f"{path}: no such file; there are: {names}") from None
+        raise
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {error}; save it as UTF-8") from None
+
+
+def read_yaml(path: Path) -> dict:
+    """Read a YAML file as a dictionary; raises `ConfigError` that names file and line."""
+    try:
+        return read_text(text_of(path), path)
+    except FileNotFoundError:
+        names = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise ConfigError(f"{path}: no such file; there are: {names}") from None
 
 
 def read_text(text: str, where: Path | str) -> dict:

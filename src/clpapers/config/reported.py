@@ -2,6 +2,7 @@
 
 import csv
 import difflib
+import io
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import CURVE, named, named_along, row_and_column
+from clpapers.config.files import text_of
 from clpapers.config.refusals import ConfigError, short_repr
 from clpapers.config.schemas import schema, validate
 from clpapers.metrics.factors import flat
@@ -31,29 +33,26 @@ def read_csv(
     first_lines: dict[tuple[str, ...], str] = {}
     columns = of_line["required"]
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            if reader.fieldnames == list(of_line["properties"]):
-                columns = reader.fieldnames
-            if reader.fieldnames != columns:
-                other = next((each for each in OTHERS if OTHERS[each].join(columns) in (reader.fieldnames or ())), "")
-                remedy = f"; its columns are parted by {other}, save it with commas" if other else ""
-                raise ConfigError(f"{path}: line 1 is not {','.join(columns)}{remedy}")
-            for line in reader:
-                where = f"line {reader.line_num}"
-                if None in line or None in line.values():
-                    raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
-                first = first_lines.setdefault(tuple(line[key] for key in unique), where)
-                if first != where:
-                    same = f"{', '.join(unique[:-1])} and {unique[-1]}"
-                    raise ConfigError(f"{path}: {where} is of the same {same} as {first}")
-                lines[where] = line
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+        reader = csv.DictReader(io.StringIO(text_of(path)), strict=True)
+        if reader.fieldnames == list(of_line["properties"]):
+            columns = reader.fieldnames
+        if reader.fieldnames != columns:
+            other = next((each for each in OTHERS if OTHERS[each].join(columns) in (reader.fieldnames or ())), "")
+            remedy = f"; its columns are parted by {other}, save it with commas" if other else ""
+            raise ConfigError(f"{path}: line 1 is not {','.join(columns)}{remedy}")
+        for line in reader:
+            where = f"line {reader.line_num}"
+            if None in line or None in line.values():
+                raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
+            first = first_lines.setdefault(tuple(line[key] for key in unique), where)
+            if first != where:
+                same = f"{', '.join(unique[:-1])} and {unique[-1]}"
+                raise ConfigError(f"{path}: {where} is of the same {same} as {first}")
+            lines[where] = line
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
     except csv.Error as error:
         raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}; save it as UTF-8") from None
     validate(lines, schema(rules), path)
     return lines
 

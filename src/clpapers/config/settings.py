@@ -8,14 +8,13 @@ from pathlib import Path
 from clpapers.catalogue.methods import code_digest
 from clpapers.config import user_files
 from clpapers.config.facts import Facts
-from clpapers.config.files import CONFIG, all_scales, read_yaml
+from clpapers.config.files import CONFIG, all_scales, read_yaml, text_of
 from clpapers.config.refusals import ConfigError, one_of, short_repr
 from clpapers.config.schemas import schema, validate
 from clpapers.config.targets import read_paper
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)  # of a file from outside: it becomes part of paths
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-LARGEST_OUTSIDE_FILE = 1 << 20  # bytes of a file from outside
 
 
 def project_papers() -> list[str]:
@@ -140,17 +139,11 @@ def _methods_of(paper: Path) -> dict[Path, Path]:
 def _text(path: Path, *, required: bool = True) -> str | None:
     """A file's content, or None where it is missing and not `required`; `ConfigError` where it cannot be read."""
     try:
-        if path.stat().st_size > LARGEST_OUTSIDE_FILE:
-            raise ConfigError(f"{path}: over {LARGEST_OUTSIDE_FILE} bytes; take the YAML of a paper or of a data set")
-        return path.read_text(encoding="utf-8-sig")
+        return text_of(path)
     except FileNotFoundError:
         if not required:
             return None
         raise ConfigError(f"{path}: no such file; `clpapers new` writes one to start from") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}; save it as UTF-8") from None
 
 
 def _folders_there(facts: Facts, originals: dict[str, Path]) -> None:
