@@ -122,7 +122,7 @@ def test_icarl_keeps_as_many_of_each_class_and_mixes_them_with_the_task(plan):
             kept = y.shape[1] - len(drawn)
             all_x = torch.cat([x[:, :kept], learner.setting.images(items[None, drawn])], dim=1)
             all_y = torch.cat([y[:, :kept], labels[None, drawn]], dim=1)
-            target = F.one_hot(all_y, learner.classes).float()
+            target = F.one_hot(all_y, learner.classes).double()
             target[..., list(chosen)] = torch.sigmoid(objective.old(all_x)[..., list(chosen)] / 2).detach()
             logits = learner.net(all_x)
             wanted = F.binary_cross_entropy_with_logits(logits, target, reduction="none").sum(dim=2).mean()

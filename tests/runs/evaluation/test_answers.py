@@ -114,7 +114,7 @@ def test_answers_that_lack_are_counted_alike_alone_stacked_and_after_a_kill(data
     together = trained(data, range(3))
     for seed, result in enumerate(together):
         (alone,) = trained(data, [seed])
-        for section in ("unanswered", "test", "probes", "tasks"):
+        for section in ("unanswered", "test", "probes", "tasks", "events"):
             assert alone[section] == result[section]
         assert alone["online"]["correct"] == result["online"]["correct"]
     with pytest.raises(Killed):

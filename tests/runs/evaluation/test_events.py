@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, stream
+from tiny import CPU, DOMAINS, OPTIONS, SPLIT, cell, stream
 
 from clpapers.runs import loop
 from clpapers.runs.evaluation.events import auroc
@@ -149,27 +149,3 @@ def test_they_change_no_learning(order, data):
         ends.append([r["events"].pop("correct")[-1] for r in results])
         assert [r for r in results if r.pop("events")] == loop.train(without, data, streams, CPU)
     assert ends[0] == ends[1] == [r["test"]["none"]["correct"] for r in results]
-
-
-def test_a_seed_does_not_depend_on_its_stack_mates(data):
-    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(3)}
-    together = events(data, streams, 11, order=SPLIT)
-    for seed, found in enumerate(together):
-        (alone,) = events(data, {seed: streams[seed]}, 11, order=SPLIT)
-        assert {key: v for key, v in alone.items() if key != "unknown_auroc"} == {
-            key: v for key, v in found.items() if key != "unknown_auroc"
-        }
-        for one, other in zip(alone["unknown_auroc"], found["unknown_auroc"]):
-            assert one == pytest.approx(other, abs=1e-5)
-
-
-def test_they_go_with_the_tests_of_tasks(data):
-    spec = spec_of(40, order=SPLIT, oracle=CHUNKS)
-    spec["evaluation"]["shots"] = 1
-    (result,) = loop.train(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}, CPU)
-    found, tests = result["events"], result["tasks"]
-    assert found["time"] == [40, 80, 120]
-    by_class = np.zeros(4, dtype=int)
-    for classes, right in zip(tests["classes"], tests["open"][-1]):
-        by_class[classes] = right
-    assert found["correct"][-1] == by_class.tolist()
