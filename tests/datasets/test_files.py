@@ -63,8 +63,9 @@ def test_damage_anywhere_is_a_source_error_or_shows_in_the_bytes(form, tmp_path)
 
 @pytest.mark.parametrize("form", ["zip", "tar"])
 def test_nothing_is_written_wherever_a_member_leads(form, tmp_path):
-    held = written(form, tmp_path / "downloads", CONTENT | {"../evil": b"evil", "/evil": b"evil"})
+    held = written(form, tmp_path / "downloads", CONTENT | {"../evil": b"evil", "/evil": b"evil", "top\\c": b"see"})
     assert held.read("top/a.bin") == CONTENT["top/a.bin"]
+    assert held.read("top/c") == b"see"
     assert {path.name for path in tmp_path.rglob("*")} == {"downloads", f"x.{form}"}
 
 

@@ -409,28 +409,6 @@ def test_most_is_more_than_half():
     assert verdict(claim(good, good, bad)).verdict == CONTRADICTED
 
 
-def test_support_of_most_is_corrected_for_the_number_of_parts():
-    """(51 − 48.4) / (1/√3) is 4.503: one-sided p .0230 by two degrees, .0690 and .0460 as the least of three."""
-    barely, open_ = Part((side("ace"),), 48.4), Part((side("gdumb"),), 50.0)
-    assert verdict(claim(barely, most=True)).verdict == SUPPORTED
-    assert verdict(claim(barely, barely, open_, most=True)).verdict == UNDECIDED
-
-
-def test_an_undecided_part_goes_before_one_that_was_not_run():
-    absent = Part((side("ace"), side("er", runs=False)))
-    assert verdict(claim(absent, Part((side("gdumb"),), 50.0))).verdict == UNDECIDED
-
-
-@pytest.mark.parametrize(
-    ("spec", "holds"), [({"test": "within", "margin": 2}, True), ({"test": "above", "by": 2}, False)]
-)
-def test_within_holds_at_its_bound_and_above_does_not(spec, holds):
-    """Guesses of 47 each are 2 above 45, without any spread."""
-    part = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
-    found = verdict(claim(part, **spec), frame(ace=[47.0] * 3)).verdict
-    assert found == (BY_CONSTRUCTION if holds else CONTRADICTED)
-
-
 def test_a_choice_read_off_printed_numbers_is_told_with_its_parts():
     tuned = dataclasses.replace(side("ace"), calibrated="width")
     assert claim(Part((tuned,), 45.0), Part((side("er"),), 45.0)).calibrated == "width (1 of 2 parts)"

@@ -137,15 +137,20 @@ def looks_like_html(start: bytes) -> bool:
     return start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
+def _plain(name: str) -> str:
+    """A member's name in its plain form; some programs write backslashes."""
+    return posixpath.normpath(name.replace("\\", "/"))
+
+
 def _zip(path: Path) -> Files:
     opened = zipfile.ZipFile(path)
     members: dict[str, zipfile.ZipInfo] = {}
     for info in opened.infolist():
-        if (name := posixpath.normpath(info.filename)) in members:
+        if (name := _plain(info.filename)) in members:
             raise SourceError(f"{path}: it has two files {name}; pack it again")
         if not info.is_dir():
             members[name] = info
-    bare = tuple(f"{posixpath.normpath(info.filename)}/" for info in opened.infolist() if info.is_dir())
+    bare = tuple(f"{_plain(info.filename)}/" for info in opened.infolist() if info.is_dir())
     return Files(str(path), members, opened.read, bare=bare)
 
 
@@ -154,7 +159,7 @@ def _tar(path: Path, stream: BinaryIO) -> Files:
     members, links, folders = dict[str, bytes](), dict[str, str](), list[str]()
     with tarfile.open(fileobj=stream, mode="r|*", bufsize=1 << 18) as opened:
         for info in opened:
-            name = posixpath.normpath(info.name)
+            name = _plain(info.name)
             if info.isfile():
                 content = opened.extractfile(info)
                 assert content is not None  # as for every file

@@ -34,6 +34,7 @@ from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import project_papers
 from clpapers.evidence.comparison import RULES
 from clpapers.evidence.differences import square
+from clpapers.evidence.rendering import table_of
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import DOCS, claims_file, findings_file
@@ -43,7 +44,9 @@ from clpapers.report.coverage import by_kind, of_claims
 from clpapers.report.findings import fill
 from clpapers.report.paper import Paper, gather, numbers_of
 from clpapers.targets.figure import write_figure
-from clpapers.targets.markdown import markdown_table
+from clpapers.targets.footnotes import notes_on
+from clpapers.targets.formats import markdown_cells
+from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.palette import TEN
 from clpapers.targets.style import STYLE
 
@@ -218,24 +221,22 @@ class _Reproduction:
         absent = dict.fromkeys([*plan.datasets, *plan.weights], "")  # whether it could be had is not asked
         chosen = SelectedRuns(priority.files_of_seeds(plan, imported(SCALE)), {}, absent, plan.methods)
         plan = plan.using(chosen)
-        page = plan.targets[name].stem.with_suffix(".md")
-        if not plan.present(plan.targets[name]).cells:
+        target = plan.targets[name]
+        if not plan.present(target).cells:
             return "Nothing of it is published yet.\n"
-        for path in (plan.targets[name].metrics, page):
-            path.unlink(missing_ok=True)
-        self.make(page, plan=plan)
-        lines = page.read_text(encoding="utf-8").splitlines()
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-        starts = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]
-        numbers, places = rows[: starts[1]], rows[starts[1] :]
-        kept = [0, *(i for i, head in enumerate(numbers[0]) if head.startswith(f"{column} "))]
-        rows_shown = [[row[i] for i in kept] for row in numbers if "(" in row[kept[1]] or row is numbers[0]]
-        first = named(plan.targets[name].spec, copies[0].stem.partition("-")[0]).replace("_", r"\_")
-        differing = [row for row in places if row[0] == first and row[1] == column and row[4] in COMPARED]
-        heads = [head for head in places[0] if head != places[0][1]]
-        of_place = [[row[0], *row[2:]] for row in differing]
+        target.metrics.unlink(missing_ok=True)
+        self.make(target.metrics, plan=plan)
+        notes = notes_on(plan, target, jobs.reduced(plan, target))
+        table = table_of(target, pd.read_csv(target.metrics), notes)
+        numbers, places = markdown_cells(table), markdown_cells(table.appended[0])
+        kept = [numbers.columns[0], *(head for head in numbers if head.startswith(f"{column} "))]
+        numbers = numbers.loc[numbers[kept[1]].str.contains("(", regex=False), kept]
+        first = markdown(named(target.spec, copies[0].stem.partition("-")[0]))
+        method, across, _, _, less, *_ = places.columns
+        of_first = (places[method] == first) & (places[across] == column) & places[less].isin(COMPARED)
+        places = places[of_first].drop(columns=across)
         title = f"From `{RESULTS / SCALE / 'targets' / name}.md`, accuracies in percent, runs in brackets:"
-        tables = [*markdown_table(rows_shown[0], rows_shown[1:]), "", *markdown_table(heads, of_place)]
+        tables = [*markdown_table(numbers, numbers.to_numpy()), "", *markdown_table(places, places.to_numpy())]
         return "\n".join([title, "", *tables]) + "\n"
 
     # costs

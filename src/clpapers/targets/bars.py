@@ -8,7 +8,7 @@ from matplotlib.patches import Patch
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named
-from clpapers.metrics.intervals import summarise
+from clpapers.metrics.intervals import NIL, summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.footnotes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
@@ -20,7 +20,6 @@ RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
 INTERVAL = {"color": "black", "elinewidth": 0.6, "capsize": 1.5, "capthick": 0.6}
 BESIDE = 0.2  # of a bar's place, between the dots of its runs
-NIL = 1e-9  # what rounding leaves of zero
 
 
 @mpl.rc_context(STYLE)

@@ -119,12 +119,17 @@ def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.Data
     return cells.rename(columns=escape)
 
 
-def to_markdown(table: Table) -> str:
-    """The table and its appended tables as GitHub Markdown."""
+def markdown_cells(table: Table) -> pd.DataFrame:
+    """The body as Markdown, with one level of headings; bold cells are strong."""
     cells = _typeset(table, markdown, "**{}**")
     if cells.columns.nlevels > 1:
         cells.columns = [" ".join(filter(None, heading)) for heading in cells.columns]
-    grid = cells.to_markdown(index=False, tablefmt="pipe", disable_numparse=True)
+    return cells
+
+
+def to_markdown(table: Table) -> str:
+    """The table and its appended tables as GitHub Markdown."""
+    grid = markdown_cells(table).to_markdown(index=False, tablefmt="pipe", disable_numparse=True)
     parts = [f"**{markdown(table.title)}.** {markdown(table.caption)}", grid]
     parts += map(markdown, [*table.footnotes, *table.sources])
     return "\n\n".join([*parts, *(to_markdown(other).rstrip("\n") for other in table.appended)]) + "\n"

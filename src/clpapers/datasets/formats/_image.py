@@ -70,12 +70,11 @@ def _read(
     try:
         with Image.open(io.BytesIO(stored), formats=formats) as image:
             width, height = image.size
-            problem = _unread(image) if from_user else ""
-            if not problem and least <= width * height <= most:
+            fits = least <= width * height <= most
+            problem = _unread(image) if from_user and fits else ""
+            if fits and not problem:
                 image.load()
                 return _flat(ImageOps.exif_transpose(image)) if from_user else image.convert("RGB")
-    except _NotBytesError as error:
-        problem = str(error)
     except Exception as error:  # a damaged image can break its decoder in any way
         kind = f"{formats[0]} image" if len(formats) == 1 else "image that can be read"
         raise files.wrong(f"{name} is no whole {kind}") from error
@@ -83,10 +82,6 @@ def _read(
         raise files.wrong(f"{name} {problem}")
     bounds = most if least == most else f"{least} to {most}"
     raise files.wrong(f"{name} is {width} × {height}, not {bounds} pixels")
-
-
-class _NotBytesError(Exception):
-    """Bytes would lose a part of an image; the text names that part."""
 
 
 GREY = ("1", "L", "LA", "La", "I", "F")
@@ -121,16 +116,14 @@ def _unread(image: Image.Image) -> str:
         whole = image.tag_v2.get(BITS) == (16,) and image.tag_v2.get(WHITE) == 1
     if image.mode in ("F", "LAB") or (image.mode == "I" and not _deep(image)) or (_deep(image) and not whole):
         return f"has pixels of mode {image.mode}, which do not say what is white; save it with 8 bits a channel"
+    seen_through = image.has_transparency_data and not _deep(image)
+    if seen_through and image.convert("RGBA").getchannel("A").getextrema() != (255, 255):  # nobody knows the background
+        return f"has pixels that can be seen through (mode {image.mode}); save it on a background"
     return ""
 
 
 def _flat(image: Image.Image) -> Image.Image:
-    """A loaded image as grey (L) or in colour (RGB). 16 bits lose their low byte, as Pillow has it for colours.
-
-    Raises _NotBytesError for pixels that can be seen through: nobody knows the background.
-    """
+    """A loaded image as grey (L) or in colour (RGB). 16 bits lose their low byte, as Pillow has it for colours."""
     if image.mode == "I" or image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image).astype(np.int64).clip(0, 65535) >> 8).astype(np.uint8))
-    if image.has_transparency_data and image.convert("RGBA").getchannel("A").getextrema() != (255, 255):
-        raise _NotBytesError(f"has pixels that can be seen through (mode {image.mode}); save it on a background")
     return image.convert("L" if image.mode in GREY else "RGB")
