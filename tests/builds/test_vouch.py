@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from clpapers import provenance
 from clpapers.builds import preparation
 from clpapers.provenance import record_path
 
@@ -45,3 +46,24 @@ def test_nothing_vouches_for_what_was_edited(times_lost, kind):
     os.utime(edited, (before, before))
     preparation.restore_times(TOP)
     assert newer(run)
+
+
+@pytest.mark.parametrize("first", ["runs", "streams"])
+def test_jobs_of_the_same_second_are_taken_inputs_first(times_lost, monkeypatch, first):
+    """Records name the second of a job's start, which many jobs of a small build share."""
+    parse, found = (
+        preparation.parse_record,
+        sorted(TOP.rglob("*.record.json"), key=lambda path: first not in path.parts),
+    )
+
+    def of_one_second(path, file):
+        record = parse(path, file) | {"started": "2026-01-01T00:00:00+00:00"}
+        return record | {"seal": provenance.seal(record)}
+
+    for path in TOP.glob("datasets/*"):  # which makes streams late, and runs by them
+        os.utime(path, (2 * 10**9, 2 * 10**9))
+    monkeypatch.setattr(preparation, "parse_record", of_one_second)
+    monkeypatch.setattr(type(TOP), "rglob", lambda *_: found)
+    preparation.restore_times(TOP)
+    assert not any(map(newer, TOP.glob("runs/*/*/*/seed*.json")))
+    assert preparation.restore_times(TOP) == 0

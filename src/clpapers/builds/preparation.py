@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Set
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from clpapers.archive.imported import import_published, imported
@@ -45,7 +46,7 @@ def restore_times(top: Path) -> int:
     Copies lose the times, by which alone Snakemake decides. A file needs no new job if it has the bytes that its record
     holds and its inputs have the bytes that it was made of. Returns how many files have other times now.
     """
-    made: list[tuple[str, list[str], list[str], dict[str, str]]] = []  # by record: start, outputs, inputs, digests
+    made: dict[str, tuple[list[str], list[str], dict[str, str]]] = {}  # by an output: all, the inputs, their digests
     for path in top.rglob("*.record.json") if top.is_dir() else ():
         if path.name.startswith(".") or is_imported(path):
             continue
@@ -54,9 +55,10 @@ def restore_times(top: Path) -> int:
             recorded = {each["path"]: each["sha256"] for part in ("inputs", "outputs") for each in record[part]}
             if record.get("seal") == seal(record):
                 outputs, inputs = ([each["path"] for each in record[part]] for part in ("outputs", "inputs"))
-                made.append((record["started"], [*outputs, str(path)], inputs, recorded))
+                made |= dict.fromkeys(outputs, ([*outputs, str(path)], inputs, recorded))
     digest, changed = functools.cache(sha256), 0
-    for _, outputs, inputs, recorded in sorted(made, key=lambda job: job[0]):  # so inputs come before their readers
+    readers = {output: inputs for output, (_, inputs, _) in made.items()}
+    for outputs, inputs, recorded in (made[path] for path in TopologicalSorter(readers).static_order() if path in made):
         with contextlib.suppress(OSError):  # a missing file, or another user's
             newest = max((os.stat(file).st_mtime_ns for file in inputs), default=0)
             late = [file for file in outputs if os.stat(file).st_mtime_ns < newest]
