@@ -1,5 +1,6 @@
 """Files whose times were lost: those for which records vouch are as if just made, and no others."""
 
+import json
 import os
 from pathlib import Path
 
@@ -48,22 +49,22 @@ def test_nothing_vouches_for_what_was_edited(times_lost, kind):
     assert newer(run)
 
 
-@pytest.mark.parametrize("first", ["runs", "streams"])
-def test_jobs_of_the_same_second_are_taken_inputs_first(times_lost, monkeypatch, first):
-    """Records name the second of a job's start, which many jobs of a small build share."""
-    parse, found = (
-        preparation.parse_record,
-        sorted(TOP.rglob("*.record.json"), key=lambda path: first not in path.parts),
-    )
-
-    def of_one_second(path, file):
-        record = parse(path, file) | {"started": "2026-01-01T00:00:00+00:00"}
-        return record | {"seal": provenance.seal(record)}
-
-    for path in TOP.glob("datasets/*"):  # which makes streams late, and runs by them
-        os.utime(path, (2 * 10**9, 2 * 10**9))
-    monkeypatch.setattr(preparation, "parse_record", of_one_second)
-    monkeypatch.setattr(type(TOP), "rglob", lambda *_: found)
-    preparation.restore_times(TOP)
-    assert not any(map(newer, TOP.glob("runs/*/*/*/seed*.json")))
-    assert preparation.restore_times(TOP) == 0
+@pytest.mark.parametrize("names", ["abc", "cba", "bca"])
+def test_jobs_of_the_same_second_are_taken_inputs_first(tmp_path, monkeypatch, names):
+    """A chain of three files, the first the newest: records are found in any order, and all began in one second."""
+    monkeypatch.chdir(tmp_path)
+    chain, above = [Path(name) for name in names], None
+    for i, path in enumerate(chain):
+        path.write_text(path.name)
+        parts = {part: [{"path": str(each), "sha256": provenance.sha256(each)} for each in files if each]
+                 for part, files in (("outputs", [path]), ("inputs", [above]))}  # fmt: skip
+        record = parts | {"started": "2026-01-01T00:00:00+00:00"}
+        record_path(path).write_text(json.dumps(record | {"seal": provenance.seal(record)}))
+        for each in (path, record_path(path)):
+            os.utime(each, (10**9 - i, 10**9 - i))
+        above = path
+    monkeypatch.setattr(preparation, "parse_record", lambda path, _: json.loads(path.read_text()))
+    monkeypatch.setattr(type(tmp_path), "rglob", lambda *_: [record_path(path) for path in sorted(chain)])
+    assert preparation.restore_times(Path()) == 4  # two files with their records
+    assert {path.stat().st_mtime for path in chain} == {10**9}
+    assert preparation.restore_times(Path()) == 0
