@@ -305,7 +305,7 @@ MODULES = {
     "__init__": '"""A package."""\n',
     "loop": '"""Loop."""\n\nfrom toy import memory\n\n\ndef loop(n):\n    """Go round."""\n    return memory.read(n)\n',
     "memory": "from toy.draw import uniform\n\n\ndef read(n):\n    return uniform(n)\n",
-    "draw": "import math\n\n\ndef uniform(n):\n    return math.floor(n)\n",
+    "draw": 'import math\n\nTIMES: Annotated[int, 1, "how often"] = 2\n\n\ndef uniform(n):\n    return math.floor(n)\n',
     "plot": "from toy import draw\n",
     "commands": COMMANDS,
 }
@@ -359,6 +359,7 @@ def digest(folder, monkeypatch):
         ("loop", "    return", "    # straight on\n\n    return"),
         ("__init__", "A package", "The package"),
         ("draw", "math.floor(n)", "math.floor( n )"),
+        ("draw", "how often", "so many times"),  # the sentence of an annotation
         ("plot", "import draw", "import memory"),  # nobody here imports it
     ],
 )
@@ -373,6 +374,7 @@ def test_what_means_the_same_has_the_same_digest(digest, edit):
         ("memory", "uniform(n)", "uniform(2 * n)"),
         ("draw", "floor", "ceil"),  # imported by what is imported
         ("draw", "import math", "import math\n\nSEED = 0"),
+        ("draw", "[int, 1,", "[int, 2,"),
         ("memory", "from toy.draw import uniform", "from math import floor as uniform"),
     ],
 )

@@ -164,10 +164,14 @@ def _dumped(node: object) -> str:
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
-    """The same module, changed in place, without its docstrings."""
+    """The same module, changed in place, without its docstrings and the sentences of its annotations."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Annotated":
+            kind, *notes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            told = [note for note in notes if not (isinstance(note, ast.Constant) and isinstance(note.value, str))]
+            node.slice = ast.Tuple([kind, *told], ast.Load())
     return tree
 
 

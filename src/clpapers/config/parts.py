@@ -1,12 +1,56 @@
-"""The parts of a cell and their options. Orders, oracles and restrictions are declared where streams are made."""
+"""The parts of a cell and their options. Those of orders are declared beside the streams that they make."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from clpapers.catalogue.options import Count, Positive, Share, Struct, bounds
-from clpapers.streams.oracles import ORACLES
 from clpapers.streams.orders import ORDERS
-from clpapers.streams.restrictions import RestrictionOptions
+from clpapers.streams.restrictions import RESTRICTIONS
+
+
+class UnnamedTasks(Struct):
+    """An oracle without options."""
+
+
+class NamedTasks(Struct):
+    """An oracle that names a number of tasks."""
+
+    tasks: Annotated[Count, "how many it names"]
+
+
+class DominantTasks(Struct):
+    """An oracle whose tasks have unequal shares of the classes."""
+
+    shares: Annotated[
+        list[Annotated[float, bounds(exclusiveMinimum=0, maximum=1)]], bounds(minItems=1), "of the classes in each task"
+    ]
+
+
+ORACLES: dict[str, type[Struct]] = {
+    "none": UnnamedTasks,
+    "split": NamedTasks,
+    "dominant_tasks": DominantTasks,
+    "random_tasks": NamedTasks,
+    "chunks": UnnamedTasks,
+    "entropy": NamedTasks,
+}
+
+
+class Restriction(Struct):
+    """A restriction as a cell's description writes it."""
+
+    name: Annotated[
+        str,
+        bounds(enum=(*RESTRICTIONS,)),
+        "whose tasks restrict the classes that compete: nobody; in training the tasks of the oracle, those of the data "
+        "(e) or its own (t), and at test the same (s), all classes (a), those of the data (es) or others (ed)",
+    ]
+    train: Annotated[
+        Literal["tasks", "present", "seen", "none"],
+        "what competes in training, where the restriction has a part for it: the classes of the tasks in a batch; "
+        "those of the batch; those of all batches so far; or all",
+    ] = "tasks"
+
 
 Width = Annotated[Count, "maps of the first layer"]
 Hidden = Annotated[list[Count], bounds(minItems=1), "widths of the hidden layers"]
@@ -132,7 +176,7 @@ class Others(Struct):
 PARTS: dict[str, type[Struct] | Mapping[str, type[Struct]]] = {
     "order": ORDERS,
     "oracle": ORACLES,
-    "restriction": RestrictionOptions,
+    "restriction": Restriction,
     "net": NETS,
     "budget": Budget,
     "evaluation": Evaluation,

@@ -3,42 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
-from clpapers.catalogue.options import Count, Struct, bounds
 from clpapers.randomness import generator
 from clpapers.streams.chunks import chunks_of_classes, class_order, groups
 from clpapers.streams.stream import Stream
-
-
-class Unnamed(Struct):
-    """An oracle without options."""
-
-
-class Named(Struct):
-    """An oracle that names a number of tasks."""
-
-    tasks: Annotated[Count, "how many it names"]
-
-
-class DominantTasks(Struct):
-    """An oracle whose tasks have unequal shares of the classes."""
-
-    shares: Annotated[
-        list[Annotated[float, bounds(exclusiveMinimum=0, maximum=1)]], bounds(minItems=1), "of the classes in each task"
-    ]
-
-
-ORACLES: dict[str, type[Struct]] = {
-    "none": Unnamed,
-    "split": Named,
-    "dominant_tasks": DominantTasks,
-    "random_tasks": Named,
-    "chunks": Unnamed,
-    "entropy": Named,
-}
 
 
 @dataclass(frozen=True, eq=False)

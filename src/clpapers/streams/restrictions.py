@@ -1,10 +1,9 @@
 """Restrictions of the classes that compete, in training and at test (`rules`, section 4.4)."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from clpapers.catalogue.options import Struct, bounds
 from clpapers.randomness import generator
 from clpapers.streams.chunks import chunks_of_classes, groups
 from clpapers.streams.oracles import task_of_class
@@ -33,24 +32,6 @@ RESTRICTIONS = {
     "td_es": Restriction(False, "oracle", "data"),
     "td_es_ed": Restriction(False, "oracle", "independent"),
 }
-
-
-class RestrictionOptions(Struct):
-    """A restriction as a cell's description writes it."""
-
-    name: Annotated[
-        str,
-        bounds(enum=(*RESTRICTIONS,)),
-        "whose tasks restrict the classes that compete: nobody; in training the tasks of the oracle, those of the data "
-        "(e) or its own (t), and at test the same (s), all classes (a), those of the data (es) or others (ed)",
-    ]
-    train: Annotated[
-        Literal["tasks", "present", "seen", "none"],
-        "what competes in training, where the restriction has a part for it: the classes of the tasks in a batch; "
-        "those of the batch; those of all batches so far; or all",
-    ] = "tasks"
-
-
 VIEWS = ("oracle", "data", "independent")  # values of `test` that restrict it; the other is "none"
 
 
