@@ -38,7 +38,6 @@ from typing import NoReturn
 
 from clpapers.cli import SERVER, commands, job_context
 from clpapers.cli.server_client import HEAD, TAKEN
-from clpapers.config import selected_runs
 from clpapers.config.files import CONFIG
 from clpapers.config.schemas import SCHEMAS
 from clpapers.provenance import PACKAGE, imported
@@ -48,7 +47,6 @@ SLOWEST = 5.0  # seconds in which a job hands over its command
 LARGEST_MESSAGE = 1 << 24  # bytes of it
 OWN_VARIABLES = {  # variables of a job's environment that may differ from the server's, as no import reads them
     SERVER,
-    selected_runs.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
     *("PWD", "OLDPWD", "SHLVL", "_"),
     "PS1",  # which an activated environment exports, and a shell that runs a job drops
@@ -226,7 +224,7 @@ class Server:
                 if options is None:
                     link.sendall(REFUSED)
                 else:
-                    self.warm(options, request)
+                    self.warm(options)
                     self.fork(link, request)
                     closing.pop_all()
             finally:
@@ -253,14 +251,11 @@ class Server:
                 return options
         return None
 
-    def warm(self, options: argparse.Namespace, request: Request) -> None:
+    def warm(self, options: argparse.Namespace) -> None:
         """Import the modules of the job's code, and read the configuration that it will.
 
         An error here recurs in the child, which can report it.
         """
-        os.environ.pop(selected_runs.VARIABLE, None)
-        if selected_runs.VARIABLE in request.environment:
-            os.environ[selected_runs.VARIABLE] = request.environment[selected_runs.VARIABLE]
         with contextlib.suppress(Exception, SystemExit):
             made: job_context.JobContext = job_context.JobContext(options)
             made.job.code, made.job.settings  # noqa: B018

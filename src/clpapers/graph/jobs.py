@@ -258,7 +258,8 @@ def _gans(plan: Plan, path: Path, _: object) -> Job:
     (seed,) = block_seeds(_name(path))
     read = [dataset_path(plan.scale, shared.dataset), shared.stream(seed)]
     net = (f"runs.nets.{shared.spec['gan']['name']}",)
-    return GansJob("gans", "gans", [shared.file(seed)], read, shared.decisive, shared, seed, modules=net)
+    facts, own = (shared.decisive, shared, seed), bool(plan.methods)
+    return GansJob("gans", "gans", [shared.file(seed)], read, *facts, modules=net, depends_on_choice=own)
 
 
 def _run(plan: Plan, path: Path, _: object) -> Job:
