@@ -99,7 +99,7 @@ def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) 
     plan = CACHE.get(key) if CACHE is not None else None
     if plan is None:
         choice = selected_runs.read(choice_file) if choice_file else None
-        plan = Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice)
+        plan = Plan.kept(path.parts[1], all_papers(), cuda=cuda, choice=choice)
     if CACHE is not None:
         CACHE[key] = plan
     return plan

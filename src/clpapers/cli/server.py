@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import functools
 import gc
-import hashlib
 import importlib
 import io
 import os
@@ -30,7 +29,6 @@ import socket
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +36,7 @@ from typing import NoReturn
 
 from clpapers.cli import SERVER, commands, job_context
 from clpapers.cli.server_client import HEAD, TAKEN
-from clpapers.config.files import CONFIG
-from clpapers.config.schemas import SCHEMAS
+from clpapers.config.plan import state
 from clpapers.provenance import PACKAGE, imported
 
 REFUSED = b"-"
@@ -155,22 +152,6 @@ def surroundings(process: int) -> list:
         os.sched_getaffinity(process),
         Path(f"/proc/{process}/cgroup").read_text(),
     ]
-
-
-def state() -> str:
-    """Digest of all that must not change under a server: code and folders of packages by date, config/ by content.
-
-    Raises `OSError` where something cannot be read.
-    """
-    digest = hashlib.sha256()
-    packages = (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
-    for path in (*sorted(PACKAGE.rglob("*.py")), *packages):
-        facts = path.stat()
-        digest.update(f"{path}\0{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}\0".encode())
-    for path in sorted(path for folder in (CONFIG, SCHEMAS) for path in folder.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        digest.update(f"{path}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
 
 
 # --- the server ----------------------------------------------------------------------------------------------
