@@ -13,13 +13,14 @@ rule claims:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("claims"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("claims"),
         settings=settings_of("claims"),
     shell:
-        "clpapers claims --out {output.csv} > {log} 2>&1"
+        "clpapers claims --out {output.csv} --runs {resources.runs} > {log} 2>&1"
 
 
 rule scorecard:

@@ -45,23 +45,22 @@ def claimed_folder():
 
 REQUESTED, DESCRIBES = preparation.requested_targets(sys.argv[1:])
 ALIVE = claimed_folder() if workflow.is_main_process and not DESCRIBES else None
+RUNS = None if workflow.is_main_process else config.pop("runs", None)  # the file of the choice, told to jobs as below
 try:
     # Jobs work with what their build has taken in, and what only describes a build takes nothing in.
     SETTINGS = check_settings(config, take=workflow.is_main_process, keep=not DESCRIBES)
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
-    CHOICE_FILE = None if workflow.is_main_process else os.environ.get(selected_runs.VARIABLE)
-    CHOICE = selected_runs.read(Path(CHOICE_FILE)) if CHOICE_FILE else None
+    CHOICE = selected_runs.read(Path(RUNS)) if RUNS else None
     OWN = user_methods.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     if workflow.is_main_process:
         user_methods.try_of_papers(SETTINGS["papers"])
-    PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
+    PLAN = Plan.kept(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
         if preparation.concerns(SCALE, REQUESTED):
             preparation.restore_times(Path("results", SCALE))
         jobs.claims_of(PLAN)
-        os.environ.pop(selected_runs.VARIABLE, None)
         if OWN or preparation.budgeted(PLAN, SETTINGS.get("hours")):
             NOTES, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
             if preparation.concerns(SCALE, REQUESTED):
@@ -70,7 +69,9 @@ try:
             if not DESCRIBES and not preparation.confirmed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
             progress.PREDICTED.update(BUDGET.pending)
-            os.environ[selected_runs.VARIABLE] = str(BUDGET.choice.write(SCALE))
+            RUNS = str(BUDGET.choice.write(SCALE))
+            told = workflow.config_settings  # what Snakemake tells the Snakemake of a job on a cluster
+            told.config_args = [*(told.config_args or ()), f"runs={RUNS}"]
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
@@ -129,11 +130,12 @@ def plan(scale):
     For another scale than the configured one it has all runs, at any cost.
     """
     try:
-        return PLAN if scale == SCALE else Plan(scale, all_papers(), cuda=CUDA)
+        return PLAN if scale == SCALE else Plan.kept(scale, all_papers(), cuda=CUDA)
     except ConfigError as error:
         sys.exit(f"clpapers: {error}")
 
 
+@functools.lru_cache(maxsize=1000)  # as Snakemake asks for inputs, params and resources one by one
 def job(path):
     """The job that makes a file; exit with one line where no job makes it."""
     try:
@@ -167,6 +169,12 @@ def code_of(rule):
 def settings_of(rule):
     """A param where a rule's path does not determine its output: the digest of the other settings in config/."""
     return of_wildcards(lambda w: job_of(rule, w).settings)
+
+
+def runs_of(rule):
+    """The option `--runs` of a job. No param: the settings have what the job uses of the choice, and this names all."""
+    of_choice = lambda w: RUNS and w.scale == SCALE and job_of(rule, w).depends_on_choice
+    return of_wildcards(lambda w: RUNS if of_choice(w) else selected_runs.EVERY)
 
 
 def decoded_mb(plan, dataset):

@@ -11,6 +11,7 @@ rule gans:
         "../envs/clpapers.yaml"
     threads: 1
     resources:
+        runs=runs_of("gans"),
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
         gpu_mem_mb=0,  # all of a card; profiles/gpu says how much instead
         mem_mb=lambda w, input, attempt: attempt * (4000 + 3 * input.size_mb),
@@ -19,4 +20,4 @@ rule gans:
         code=code_of("gans"),
         settings=settings_of("gans"),
     shell:
-        "clpapers gans --out {output.gans} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
+        "clpapers gans --out {output.gans} --runs {resources.runs} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"

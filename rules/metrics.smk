@@ -10,6 +10,7 @@ rule metrics:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("metrics"),
         mem_mb=4000,
         runtime=30,
     params:
@@ -17,4 +18,4 @@ rule metrics:
         settings=settings_of("metrics"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
-        "clpapers metrics --out {output.metrics} --gpus {params.gpus} > {log} 2>&1"
+        "clpapers metrics --out {output.metrics} --runs {resources.runs} --gpus {params.gpus} > {log} 2>&1"

@@ -17,6 +17,7 @@ rule site:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("site"),
         mem_mb=2000,
         runtime=30,
     params:
@@ -25,4 +26,4 @@ rule site:
         papers=SETTINGS["papers"],
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
-        "clpapers report --out {output.index} --papers {params.papers} --gpus {params.gpus} > {log} 2>&1"
+        "clpapers report --out {output.index} --runs {resources.runs} --papers {params.papers} --gpus {params.gpus} > {log} 2>&1"

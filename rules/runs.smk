@@ -11,6 +11,7 @@ rule train:
         "../envs/clpapers.yaml"
     threads: 1
     resources:
+        runs=runs_of("train"),
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
         gpu_mem_mb=card_mb,
         mem_mb=lambda w, attempt: attempt * (4000 + 3 * decoded_mb(plan(w.scale), w.dataset)),
@@ -18,7 +19,7 @@ rule train:
     params:
         code=code_of("train"),  # and the path says all the settings
     shell:
-        "clpapers train --out {output.result} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
+        "clpapers train --out {output.result} --runs {resources.runs} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 
 
 rule selection:
@@ -33,6 +34,7 @@ rule selection:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("selection"),
         mem_mb=2000,
         runtime=10,
     params:
@@ -40,7 +42,7 @@ rule selection:
         settings=settings_of("selection"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
-        "clpapers selection --out {output.selection} --gpus {params.gpus} > {log} 2>&1"
+        "clpapers selection --out {output.selection} --runs {resources.runs} --gpus {params.gpus} > {log} 2>&1"
 
 
 rule net:
@@ -74,6 +76,7 @@ rule index:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("index"),
         mem_mb=1000,
         runtime=10,
     params:
@@ -81,4 +84,4 @@ rule index:
         settings=settings_of("index"),
         gpus=1 if CUDA else 0,
     shell:
-        "clpapers index --out {output.index} --gpus {params.gpus} > {log} 2>&1"
+        "clpapers index --out {output.index} --runs {resources.runs} --gpus {params.gpus} > {log} 2>&1"

@@ -13,13 +13,14 @@ rule table:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("table"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("table"),
         settings=settings_of("table"),
     shell:
-        "clpapers table --out {output.csv} > {log} 2>&1"
+        "clpapers table --out {output.csv} --runs {resources.runs} > {log} 2>&1"
 
 
 rule figure:
@@ -38,13 +39,14 @@ rule figure:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("figure"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("figure"),
         settings=settings_of("figure"),
     shell:
-        "clpapers figure --out {output.pdf} > {log} 2>&1"
+        "clpapers figure --out {output.pdf} --runs {resources.runs} > {log} 2>&1"
 
 
 rule note:
@@ -59,13 +61,14 @@ rule note:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("note"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("note"),
         settings=settings_of("note"),
     shell:
-        "clpapers note --out {output.note} > {log} 2>&1"
+        "clpapers note --out {output.note} --runs {resources.runs} > {log} 2>&1"
 
 
 rule reported:
@@ -80,13 +83,14 @@ rule reported:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("reported"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("reported"),
         settings=settings_of("reported"),
     shell:
-        "clpapers reported --out {output.csv} > {log} 2>&1"
+        "clpapers reported --out {output.csv} --runs {resources.runs} > {log} 2>&1"
 
 
 rule paired:
@@ -101,10 +105,11 @@ rule paired:
     conda:
         "../envs/clpapers.yaml"
     resources:
+        runs=runs_of("paired"),
         mem_mb=2000,
         runtime=10,
     params:
         code=code_of("paired"),
         settings=settings_of("paired"),
     shell:
-        "clpapers paired --out {output.csv} > {log} 2>&1"
+        "clpapers paired --out {output.csv} --runs {resources.runs} > {log} 2>&1"

@@ -1,10 +1,17 @@
 """What was worked out of a text is kept for later processes, where Snakemake has its folder, and for the same text."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from clpapers.cache import FOLDER, Cache
+from clpapers.cache import FOLDER, Cache, kept
 from clpapers.config import files, schemas
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.home import place
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -82,3 +89,37 @@ def test_what_a_reader_changes_of_a_file_is_not_what_the_next_reader_gets(folder
     first = files.read_text(text, "file")
     first["a"].append(3)
     assert files.read_text(text, "file") == {"a": [1, 2], "b": {"c": "2026-01-02"}}
+
+
+def test_an_object_is_kept_at_the_same_state_and_under_the_same_name(folder):
+    made = {"a": [place("results"), range(3)]}
+    assert kept("plan", "state", lambda: made) == made
+    assert kept("plan", "state", never) == made
+    assert kept("other plan", "state", lambda: 1) == 1
+    assert kept("plan", "other state", lambda: 2) == 2
+    assert kept("plan", "state", lambda: 3) == 3
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:-1], lambda text: b"", lambda text: text + b"x"])
+def test_a_damaged_object_is_made_anew(folder, damage):
+    kept("plan", "state", lambda: 1)
+    (file,) = (FOLDER / "clpapers").glob("*.pickle")
+    file.write_bytes(damage(file.read_bytes()))
+    assert kept("plan", "state", lambda: 2) == 2
+
+
+def test_only_our_own_classes_are_read(folder):
+    """A pickle of another's class or function, which could do anything, is no kept object."""
+    assert kept("plan", "state", lambda: print) is print
+    assert kept("plan", "state", lambda: 1) == 1
+
+
+def test_a_kept_plan_is_as_the_files_say_and_follows_them(folder, tmp_path):
+    for part in ("config", "workflow"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("outside"))
+    for _ in range(2):
+        plan, fresh = Plan.kept("smoke", ["rules"]), Plan("smoke", ["rules"])
+        assert (plan.cells, plan.targets, plan.digest) == (fresh.cells, fresh.targets, fresh.digest)
+    file = tmp_path / "config/papers/rules.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("Online dominant MNIST", "Of digits", 1), encoding="utf-8")
+    assert Plan.kept("smoke", ["rules"]).targets == Plan("smoke", ["rules"]).targets != plan.targets

@@ -1,12 +1,15 @@
-"""Values that follow from a text alone, kept for later processes, by the text's digest.
+"""Values that follow from a text, or from the state of code and configuration, kept for later processes.
 
-It stands in .snakemake/clpapers/, where Snakemake has its folder; nothing is kept elsewhere. Every job begins with the
+They stand in .snakemake/clpapers/, where Snakemake has its folder; nothing is kept elsewhere. Every job begins with the
 same files, and every plan with the same pieces.
 """
 
 import contextlib
 import hashlib
+import io
 import json
+import os
+import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +17,7 @@ from clpapers.home import place
 
 FOLDER = place(".snakemake")
 T = TypeVar("T")
+PLAIN = {("builtins", "range"), ("builtins", "set"), ("pathlib", "PosixPath")}  # kept, besides our own classes
 LARGEST_CACHE = 1 << 24  # bytes of a file, before it is begun again
 
 
@@ -53,3 +57,34 @@ class Cache:
                 self.file.parent.mkdir(exist_ok=True)
                 with self.file.open("ab", buffering=0) as file:  # in one piece, as others append too
                     file.write(f"\n{line}".encode())
+
+
+def kept(name: str, state: str, make: Callable[[], T]) -> T:
+    """The object that `make` makes, as an earlier process left it under a name at the same state.
+
+    state: of all that the object is made of. The file is a SHA-256 of the state and of a pickle, and this pickle, which
+    may hold objects of this project's own classes alone.
+    """
+    file = FOLDER / "clpapers" / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.pickle"
+    with contextlib.suppress(Exception):  # no file, or none that can be read
+        found = file.read_bytes()
+        digest, content = found[:32], found[32:]
+        if hashlib.sha256(state.encode() + content).digest() == digest:
+            return _Own(io.BytesIO(content)).load()
+    made = make()
+    with contextlib.suppress(OSError, pickle.PicklingError):
+        if FOLDER.is_dir():
+            file.parent.mkdir(exist_ok=True)
+            content, part = pickle.dumps(made), file.with_suffix(f".{os.getpid()}")
+            part.write_bytes(hashlib.sha256(state.encode() + content).digest() + content)
+            os.replace(part, file)
+    return made
+
+
+class _Own(pickle.Unpickler):
+    """Reads objects of this project's own classes."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if not module.startswith("clpapers.") and (module, name) not in PLAIN:
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        return super().find_class(module, name)

@@ -17,7 +17,7 @@ from clpapers.archive.check import manifest_of
 from clpapers.audit.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text, unfit
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.config.selected_runs import VARIABLE, SelectedRuns
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
@@ -401,11 +401,9 @@ def test_a_selection_is_audited_with_the_runs_that_its_build_chose(here, monkeyp
     learners = [cell for _, cell in plan.targets["mini/table1"].cells]
     runs |= {cell.hash: {path: list(seeds) for path, seeds in plan.results(cell).items()} for cell in learners}
     file = SelectedRuns(runs).write("mini")
-    monkeypatch.setenv(VARIABLE, str(file))
     stream = search.points[0][1].stream(71)
     for made in (stream, *(path for each in runs.values() for path in each if "seeds70" in path.name), search.file):
-        assert cli.main([jobs.job_of(plan, made).command, "--out", str(made)]) == 0
-    monkeypatch.delenv(VARIABLE)
+        assert cli.main([jobs.job_of(plan, made).command, "--out", str(made), "--runs", str(file)]) == 0
     assert json.loads(record_path(search.file).read_text())["choice"] == str(file)
     assert unfit(plan, [search.file]) == {}
     file.unlink()

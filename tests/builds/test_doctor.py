@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import fcntl
 import importlib.metadata
 import json
 import os
@@ -42,7 +41,6 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "_imported", lambda name="torch": torch)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000 * GB))
-    monkeypatch.setattr(doctor, "git_state", lambda: {"commit": "c" * 40, "dirty": False})
     return tmp_path
 
 
@@ -110,7 +108,7 @@ def test_it_fits_on_a_screen_however_bad_it_is(plans, scale, monkeypatch):
     assert not fit
     assert len(text.splitlines()) <= 40
     assert max(map(len, text.splitlines())) <= 100
-    assert text.count("  NO") >= 6
+    assert text.count("  NO") >= 5
 
 
 def test_the_exit_code_says_whether_a_build_would_go_through(machine, capsys, monkeypatch):
@@ -118,29 +116,12 @@ def test_the_exit_code_says_whether_a_build_would_go_through(machine, capsys, mo
         shutil.copytree(ROOT / folder, machine / folder)
     assert cli.main(["doctor", "--scale", "smoke"]) == 0
     assert "nothing in the way" in capsys.readouterr().out
-    monkeypatch.setattr(shutil, "which", lambda name: None if name == "snakemake" else f"/bin/{name}")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
     assert cli.main(["doctor", "--scale", "smoke"]) == 1
-    assert "NO no command snakemake" in capsys.readouterr().out
+    assert "1 in the way of a build (NO)" in capsys.readouterr().out
 
 
-# --- environment ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("package", "mark"), [("numpy", "NO"), ("PyYAML", "NO"), ("pytest", "!"), ("attrs", "!")])
-def test_a_package_that_is_not_there_is_named(monkeypatch, package, mark):
-    there = importlib.metadata.version
-
-    def version(name):
-        if name == package:
-            raise importlib.metadata.PackageNotFoundError(name)
-        return there(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    text, _ = examine(plan_of())
-    found, said = line(text, "not installed")
-    assert found == mark
-    assert package in said
-    assert "make" in said
+# --- imports -------------------------------------------------------------------------------------------------
 
 
 def test_a_package_of_another_version_is_named(monkeypatch):
@@ -156,11 +137,6 @@ def test_a_build_of_torch_is_no_other_version(monkeypatch):
     there = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: there(name) + ("+cpu" if name == "torch" else ""))
     assert "packages as in requirements.lock" in examine(plan_of())[0]
-
-
-def test_without_the_lock_nothing_is_said_of_packages():
-    Path("requirements.lock").unlink()
-    assert line(examine(plan_of())[0], "no requirements.lock")[0] == "!"
 
 
 def test_a_torch_that_does_not_import_is_in_the_way(monkeypatch):
@@ -190,20 +166,13 @@ def test_what_a_package_raises_is_its_fault_of_any_kind(tmp_path, monkeypatch):
     assert isinstance(doctor._imported("no_such_package"), ImportError)
 
 
-def test_a_command_off_the_path_is_in_the_way(monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None if name == "snakemake" else f"/bin/{name}")
-    mark, said = line(examine(plan_of())[0], "no command snakemake")
-    assert mark == "NO"
-    assert "activate" in said
-
-
 # --- devices -------------------------------------------------------------------------------------------------
 
 
 def test_gpus_are_listed_with_their_memory(monkeypatch):
     monkeypatch.setattr(doctor, "_imported", lambda name="torch": fake_torch("H100", "A40"))
     text, _ = examine(plan_of(cuda=True))
-    assert "H100, 80 GB, driver" in line(text, "GPU 0")[1]
+    assert "H100, 80 GB" in line(text, "GPU 0")[1]
     assert all("runs train here" in line(text, f"GPU {number}")[1] for number in (0, 1))
     assert "not used" in line(examine(plan_of(cuda=False))[0], "GPU 0")[1]
 
@@ -233,17 +202,6 @@ def test_the_users_copy_serves_where_nobody_else_does(plans):
     assert line(examine(plans["paper"])[0], "icubworld")[0] == "!"
     Path("data/icubworld/iCubWorld.zip").touch()
     assert "your copy in data/icubworld/" in line(examine(plans["paper"])[0], "icubworld")[1]
-
-
-def test_an_unpacked_copy_is_known_by_its_form(plans):
-    Path("data/mnist").mkdir(parents=True)
-    Path("data/mnist/notes.txt").touch()
-    assert "to be fetched" in line(examine(plans["paper"])[0], "mnist")[1]
-    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
-        Path("data/mnist", name).touch()
-    for name in ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"):
-        Path("data/mnist", name).touch()
-    assert "your copy" in line(examine(plans["paper"])[0], "mnist")[1]
 
 
 def test_what_was_fetched_is_known(plans):
@@ -305,7 +263,7 @@ def test_what_is_built_needs_no_source(facts, said):
     assert said in line(text, "built")[1]
 
 
-# --- disk, locks, git ----------------------------------------------------------------------------------------
+# --- disk --------------------------------------------------------------------------------------------------
 
 
 def test_the_estimate_is_of_arrays_and_runs_yet_to_come():
@@ -323,36 +281,12 @@ def test_a_disk_too_small_is_in_the_way(monkeypatch, free, mark):
     assert line(examine(plan_of())[0], "results/ and downloads/")[0] == mark
 
 
-@pytest.mark.parametrize(("made", "named"), [(True, "results:"), (False, "this folder:")])
-def test_a_folder_that_cannot_be_written_to_is_in_the_way(machine, monkeypatch, made, named):
+@pytest.mark.parametrize("made", [True, False])
+def test_a_folder_that_cannot_be_written_to_is_in_the_way(machine, monkeypatch, made):
     if made:
         Path("results").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != (machine / "results" if made else machine))
-    mark, said = line(examine(plan_of())[0], named)
+    fixed = machine / "results" if made else machine
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != fixed)
+    mark, said = line(examine(plan_of())[0], "results/: ")
     assert mark == "NO"
-    assert "chmod u+w" in said
-
-
-def test_the_locks_of_the_living_are_told_from_those_of_the_dead():
-    assert line(examine(plan_of())[0], "no locks")[0] == "ok"
-    Path(".snakemake/locks").mkdir(parents=True)
-    Path(".snakemake/locks/0.output.lock").touch()
-    with Path(".snakemake/alive").open("a") as alive:
-        fcntl.flock(alive, fcntl.LOCK_SH)
-        assert line(examine(plan_of())[0], "another Snakemake")[0] == "NO"
-    assert line(examine(plan_of())[0], "1 locks of a Snakemake that was killed")[0] == "ok"
-    assert Path(".snakemake/locks/0.output.lock").exists()
-
-
-@pytest.mark.parametrize(
-    ("state", "mark", "said"),
-    [
-        ({"commit": "c" * 40, "dirty": False}, "ok", "commit cccccccccc, nothing edited"),
-        ({"commit": "c" * 40, "dirty": True}, "!", "commit cccccccccc, edited"),
-        ({"commit": None, "dirty": None}, "!", "git refuses: its reason: records will name no commit"),
-    ],
-)
-def test_the_state_of_the_tree_is_told(monkeypatch, state, mark, said):
-    monkeypatch.setattr(doctor, "why_no_commit", lambda: "git refuses: its reason")
-    monkeypatch.setattr(doctor, "git_state", lambda: state)
-    assert line(examine(plan_of())[0], said)[0] == mark
+    assert f"chmod u+w {fixed}" in said

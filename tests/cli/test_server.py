@@ -120,7 +120,7 @@ def test_a_child_of_the_server_does_the_job(serving):
 
 
 def test_jobs_share_nothing_of_what_they_do(serving, tmp_path):
-    own = {"TMPDIR": str(tmp_path), "CLPAPERS_CHOICE": "results/other/choices/none.json"}
+    own = {"TMPDIR": str(tmp_path)}
     first = told_by(job(own=own, umask=0o077))
     second = told_by(job())
     assert [first["umask"], first["temporary"]] == [0o077, str(tmp_path)]

@@ -8,16 +8,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from snakemake.scheduling.job_scheduler import JobScheduler
 
 from clpapers.cli import snakemake
 from clpapers.cli.snakemake import (
     completed,
     enter_project,
-    evaluate_at_ends,
     prepare,
     reach_programs,
     refuse_unknown,
@@ -127,7 +124,7 @@ def planned(scale, papers):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project's folder with the real configuration, planned once, and nothing built."""
-    monkeypatch.setattr("clpapers.config.plan.Plan", lambda scale, papers: planned(scale, tuple(papers)))
+    monkeypatch.setattr(Plan, "kept", lambda scale, papers: planned(scale, tuple(papers)))
     for part in ("config", "workflow", "Snakefile", "rules"):
         (tmp_path / "project" / part).symlink_to(ROOT / part)
 
@@ -237,50 +234,12 @@ def test_targets_that_may_be_made_are_left_to_snakemake(project, given):
 def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
     Path("Snakefile").touch()
     monkeypatch.setattr("sys.argv", ["snakemake", *given.split(), "--config", "scale=smoke"])
-    monkeypatch.setattr("snakemake.cli.main", lambda arguments: exit(0))
+    monkeypatch.setattr("snakemake.cli.args_to_api", lambda options, parser: True)
     with pytest.raises(SystemExit):
         snakemake.main()
     said = capsys.readouterr().out
     assert said.startswith("Predicted for what is not there yet, ") == due
     assert bool(said) == due
-
-
-@pytest.mark.parametrize(("free", "timers"), [(None, 1), (0, 1), (99, 0)])
-def test_waiting_jobs_are_looked_through_by_the_clock_only_where_the_rate_limit_holds_them(free, timers, monkeypatch):
-    started = []
-    timer = SimpleNamespace(start=lambda: started.append(1))
-    monkeypatch.setattr("snakemake.scheduling.job_scheduler.threading.Timer", lambda *given: timer)
-    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", JobScheduler._schedule_reevalutation)  # afterwards
-    evaluate_at_ends()
-    scheduler = JobScheduler.__new__(JobScheduler)
-    scheduler.job_rate_limiter = None if free is None else SimpleNamespace(get_free_jobs=lambda: free)
-    scheduler._schedule_reevalutation(1)
-    assert started == [1] * timers
-
-
-def test_a_scheduler_with_another_timer_stays_as_it_is(monkeypatch):
-    def another(scheduler, delay):
-        scheduler.wait(delay)
-
-    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", another)
-    evaluate_at_ends()
-    assert JobScheduler._schedule_reevalutation is another
-    monkeypatch.delattr(JobScheduler, "_schedule_reevalutation")
-    evaluate_at_ends()
-    assert not hasattr(JobScheduler, "_schedule_reevalutation")
-
-
-@pytest.mark.workflow
-def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
-    Path("Snakefile").write_text(
-        'rule all:\n    input: expand("{i}", i=range(8))\nrule one:\n    output: "{i}"\n    shell: "touch {output}"\n'
-    )
-    command = "from clpapers.cli.snakemake import evaluate_at_ends as e; e(); from snakemake.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", command, "--cores", "8", "--max-jobs-per-timespan", "3/1s"], timeout=120, check=False
-    )
-    assert not done.returncode
-    assert all(Path(str(i)).is_file() for i in range(8))
 
 
 @pytest.mark.workflow
@@ -338,3 +297,16 @@ def test_braces_in_the_name_of_a_folder_are_one_line(elsewhere):
     os.chdir("a{b}")
     with pytest.raises(SystemExit, match=r"a\{b\}: Snakemake reads braces as a pattern; give the folder another name$"):
         enter_project(["all"])
+
+
+@pytest.mark.parametrize(
+    ("given", "limited"),
+    [([], False), (["--max-jobs-per-timespan", "3/1s"], True), (["--executor", "slurm", "--jobs", "2"], True)],
+)
+def test_the_rate_of_jobs_has_no_limit_on_this_machine_unless_one_is_given(given, limited, monkeypatch):
+    ran = []
+    monkeypatch.setattr("snakemake.cli.args_to_api", lambda options, parser: ran.append(options))
+    with pytest.raises(SystemExit) as ended:
+        snakemake.run(["--workflow-profile", "none", *given])
+    assert ended.value.code == 1
+    assert bool(ran[0].max_jobs_per_timespan) is limited

@@ -25,10 +25,10 @@ def trained(small_project, tmp_path, monkeypatch):
     copy = method_path("mini", "mine", user_methods.check(file))
     assert cli.main(["method", "--out", str(copy), "--file", str(file)]) == 0
     plan = Plan("mini", ["mini"], methods=[str(copy)])
-    monkeypatch.setenv(selected_runs.VARIABLE, str(selected_runs.SelectedRuns({}, {}, {}, plan.methods).write("mini")))
+    chosen = selected_runs.SelectedRuns({}, {}, {}, plan.methods).write("mini")
     (cell,) = (cell for cell in plan.cells.values() if cell.method)
     for path in plan.results(cell):
-        assert cli.main(["train", "--out", str(path)]) == 0
+        assert cli.main(["train", "--out", str(path), "--runs", str(chosen)]) == 0
     return plan
 
 

@@ -1,6 +1,7 @@
 """Every profile is one that the installed Snakemake understands; no cluster and no GPU is asked."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -104,6 +105,12 @@ def test_a_job_goes_through_kubernetes(project, command, tmp_path):
     (container,) = yaml.safe_load(manifest.read_text())["spec"]["template"]["spec"]["containers"]
     assert container["workingDir"] == str(project.folder)
     assert container["resources"]["limits"] == {"memory": "1000M", "nvidia.com/gpu": 0}
+    table = "results/mini/targets/mini/table1.csv"
+    done = project.snakemake(table, "--profile", "profiles/kubernetes", *quick, "--config", "hours=0")
+    assert done.returncode == 0, done.stdout
+    (choice,) = (project.folder / "results/mini/choices").glob("*.json")  # which the jobs learn from their commands
+    record = json.loads((project.folder / table).with_suffix(".record.json").read_text())
+    assert record["choice"] == str(choice.relative_to(project.folder))
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,9 @@ def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
     These differ in the seeds that share a file; the plan with more existing files fits. methods: methods from outside
     to include.
     """
-    plans = [Plan(scale, all_papers(), methods=methods)]
+    plans = [Plan.kept(scale, all_papers(), methods=methods)]
     if plans[0].settings["seeds_per_job"] == "auto":
-        plans.append(Plan(scale, all_papers(), cuda=True, methods=methods))
+        plans.append(Plan.kept(scale, all_papers(), cuda=True, methods=methods))
     return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
 
 

@@ -225,7 +225,7 @@ def counts(spec: dict, size: Sizes) -> Counts:
 def _cached_counts(*arguments: object) -> Counts:
     """Counts, from a cache on disk while the code that lays out streams and counts is the same: it takes a second."""
     text = f"{code_digest('clpapers.streams.orders', 'clpapers.budget.costs:_counts')} {arguments}"
-    return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*arguments))))
+    return Counts(*_COUNTS.get(text, lambda: list(dataclasses.astuple(_counts(*arguments)))))  # a list, as JSON has
 
 
 _COUNTS = Cache("counts")

@@ -21,7 +21,6 @@ from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, pub
 from clpapers.archive.published import Run, runs_of
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason
-from clpapers.config import selected_runs
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -252,8 +251,7 @@ class Scratch:
     @functools.cached_property
     def environment(self) -> dict[str, str]:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        inherited = {k: v for k, v in os.environ.items() if k != selected_runs.VARIABLE}  # which is another build's
-        return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+        return os.environ | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
 
     def seconds_of_features(self, run: Path) -> float:
         """The predicted seconds of the features that a run learns from, if they are yet to be made."""

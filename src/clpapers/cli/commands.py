@@ -172,6 +172,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, folder in (("dataset", "<dataset>"), ("weights", "weights")):
         made[name].add_argument("--data-folder", type=Path, default="data", help=f"your copies, <folder>/{folder}/…")
         made[name].add_argument("--downloads", type=Path, default="downloads", help="the folder for fetched files")
+    for sub in made.values():
+        sub.add_argument("--runs", default="all", metavar="results/S/choices/C.json", help="the runs of its build")
     for name in ("features", "gans", "train", "selection", "index", "metrics", "report"):
         text = "1: train on a GPU, 0: on the CPU; a command that trains nothing needs the device of its runs"
         made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
@@ -97,14 +96,13 @@ def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) 
     if len(path.parts) < 3 or path.parts[0] != "results":
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
     key = path.parts[1], cuda, choice_file
-    if CACHE is None or key not in CACHE:
-        plan = Plan(
-            path.parts[1], all_papers(), cuda=cuda, choice=selected_runs.read(choice_file) if choice_file else None
-        )
-        if CACHE is None:
-            return plan
+    plan = CACHE.get(key) if CACHE is not None else None
+    if plan is None:
+        choice = selected_runs.read(choice_file) if choice_file else None
+        plan = Plan.kept(path.parts[1], all_papers(), cuda=cuda, choice=choice)
+    if CACHE is not None:
         CACHE[key] = plan
-    return CACHE[key]
+    return plan
 
 
 class JobContext(Generic[Kind]):
@@ -117,8 +115,10 @@ class JobContext(Generic[Kind]):
 
     def __init__(self, options: argparse.Namespace):
         self.options, self.out = options, options.out
-        file = os.environ.get(selected_runs.VARIABLE)
-        self.choice_file = Path(file) if file and Path(file).parts[1:2] == self.out.parts[1:2] else None
+        runs = getattr(options, "runs", selected_runs.EVERY)
+        self.choice_file = None if runs == selected_runs.EVERY else Path(runs)
+        if self.choice_file and self.choice_file.parts[:2] != self.out.parts[:2]:
+            raise Refusal(f"--runs {runs}: of another scale than {self.out}; give that scale's, or all")
         self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), choice_file=self.choice_file)
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:

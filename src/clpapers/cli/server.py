@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import functools
 import gc
-import hashlib
 import importlib
 import io
 import os
@@ -30,7 +29,6 @@ import socket
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +36,7 @@ from typing import NoReturn
 
 from clpapers.cli import SERVER, commands, job_context
 from clpapers.cli.server_client import HEAD, TAKEN
-from clpapers.config import selected_runs
-from clpapers.config.files import CONFIG
-from clpapers.config.schemas import SCHEMAS
+from clpapers.config.plan import state
 from clpapers.provenance import PACKAGE, imported
 
 REFUSED = b"-"
@@ -48,7 +44,6 @@ SLOWEST = 5.0  # seconds in which a job hands over its command
 LARGEST_MESSAGE = 1 << 24  # bytes of it
 OWN_VARIABLES = {  # variables of a job's environment that may differ from the server's, as no import reads them
     SERVER,
-    selected_runs.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
     *("PWD", "OLDPWD", "SHLVL", "_"),
     "PS1",  # which an activated environment exports, and a shell that runs a job drops
@@ -159,22 +154,6 @@ def surroundings(process: int) -> list:
     ]
 
 
-def state() -> str:
-    """Digest of all that must not change under a server: code and folders of packages by date, config/ by content.
-
-    Raises `OSError` where something cannot be read.
-    """
-    digest = hashlib.sha256()
-    packages = (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
-    for path in (*sorted(PACKAGE.rglob("*.py")), *packages):
-        facts = path.stat()
-        digest.update(f"{path}\0{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}\0".encode())
-    for path in sorted(path for folder in (CONFIG, SCHEMAS) for path in folder.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        digest.update(f"{path}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
-
-
 # --- the server ----------------------------------------------------------------------------------------------
 
 
@@ -226,7 +205,7 @@ class Server:
                 if options is None:
                     link.sendall(REFUSED)
                 else:
-                    self.warm(options, request)
+                    self.warm(options)
                     self.fork(link, request)
                     closing.pop_all()
             finally:
@@ -253,14 +232,11 @@ class Server:
                 return options
         return None
 
-    def warm(self, options: argparse.Namespace, request: Request) -> None:
+    def warm(self, options: argparse.Namespace) -> None:
         """Import the modules of the job's code, and read the configuration that it will.
 
         An error here recurs in the child, which can report it.
         """
-        os.environ.pop(selected_runs.VARIABLE, None)
-        if selected_runs.VARIABLE in request.environment:
-            os.environ[selected_runs.VARIABLE] = request.environment[selected_runs.VARIABLE]
         with contextlib.suppress(Exception, SystemExit):
             made: job_context.JobContext = job_context.JobContext(options)
             made.job.code, made.job.settings  # noqa: B018

@@ -6,7 +6,7 @@
 - A dry run counts jobs by rule, unless options request more, and predicts their time: job by job, `all` has a line of
   12,000 characters.
 - A build shows one line of progress (`builds.progress`).
-- The scheduler checks the waiting jobs when one ends.
+- The scheduler checks the waiting jobs when one ends, and not each second for each that has ended.
 - Snakemake ends with a traceback where it cannot write to its folders, so these are tried first. For the project's
   folder one line says so; a home that cannot be written is replaced by a folder of the project.
 - Jobs find this environment's `clpapers`, even if it is not activated.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import inspect
 import os
 import re
 import shutil
@@ -35,7 +34,6 @@ DRY = {"-n", "--dry-run", "--dryrun"}
 QUIET = ("-q", "--quiet")
 WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--logger.*|--debug-dag|--summary|--detailed-summary|--dag"
 WORDY += "|--rulegraph|--filegraph|-D"
-TIMER = "threading.Timer(delay,lambda:self._open_jobs.release(),).start()"  # the scheduler's, without white space
 
 
 def with_cores(arguments: list[str]) -> list[str]:
@@ -92,7 +90,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     has_budget = budgeted(Facts(settings["scale"]), settings.get("hours"))
     if not names and has_budget:
         return arguments, None, []
-    plan = Plan(settings["scale"], all_papers())
+    plan = Plan.kept(settings["scale"], all_papers())
     replaced: list[str] = []
     requested: list[Target] = []
     for i, argument in enumerate(arguments):
@@ -124,7 +122,7 @@ def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
     options, _ = get_argument_parser().parse_known_args(with_cores(replaced))
     text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
     rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
-    plan = functools.cache(lambda scale: Plan(scale, all_papers()))
+    plan = functools.cache(lambda scale: Plan.kept(scale, all_papers()))
     for name in (name for name in options.targets if name in arguments and name not in rules):
         path = Path(name)
         if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):
@@ -203,24 +201,25 @@ def reach_programs() -> None:
         os.environ["PATH"] = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
 
 
-def evaluate_at_ends() -> None:
-    """Let Snakemake check waiting jobs when one ends, and by the clock only where its rate limit held some.
+def run(arguments: list[str]) -> None:
+    """As Snakemake's own `main`, which ends the process; on this machine without its default limit of jobs a second.
 
-    In Snakemake itself, each check starts a timer that ends in another check: after n jobs it checks n times a second.
-    A Snakemake whose timer is another one stays as it is (docs/decisions/design.md).
+    With a limit, each check of waiting jobs starts a timer that ends in another check: after n jobs it checks n times a
+    second. Without one it checks when a job ends. A limit of the user's or of a profile holds.
     """
-    from snakemake.scheduling.job_scheduler import JobScheduler
+    from snakemake.cli import args_to_api, parse_args
+    from snakemake.exceptions import print_exception
 
-    by_the_clock = getattr(JobScheduler, "_schedule_reevalutation", None)
-    if by_the_clock is None or TIMER not in "".join(inspect.getsource(by_the_clock).split()):
-        return
-
-    def where_held(scheduler: JobScheduler, delay: float) -> None:
-        limit = scheduler.job_rate_limiter
-        if limit is None or not limit.get_free_jobs():
-            by_the_clock(scheduler, delay)
-
-    JobScheduler._schedule_reevalutation = where_held
+    try:
+        parser, options = parse_args(arguments)
+        limit = options.max_jobs_per_timespan
+        if options.executor in (None, "local") and limit and (limit.max_jobs, limit.timespan) == (100, 1):
+            options.max_jobs_per_timespan = None
+        success = args_to_api(options, parser)
+    except Exception as error:
+        print_exception(error)
+        sys.exit(1)
+    sys.exit(0 if success else 1)
 
 
 def main() -> None:
@@ -241,7 +240,6 @@ def main() -> None:
             sys.exit(f"clpapers: {error}")
         sys.argv[1:] = arguments  # for the Snakefile, which reads the targets from there (clpapers.builds.preparation)
     gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end; collecting it often took a tenth of the time
-    from snakemake.cli import main as run
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
     from clpapers.builds import progress
@@ -249,7 +247,6 @@ def main() -> None:
     if DRY & set(arguments):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # its logger has a traceback for `| head`
     LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{progress.NAME}", progress)
-    evaluate_at_ends()
     try:
         run(completed(arguments))
     except SystemExit as end:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import itertools
+import sysconfig
 from collections.abc import Collection
 from pathlib import Path
 
+from clpapers.cache import kept
 from clpapers.config import user_files
 from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG
 from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name, dataset_path, neighbours, seeds_text
 from clpapers.config.refusals import ConfigError, names
+from clpapers.config.schemas import SCHEMAS
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.targets import paper_file, read_paper
-from clpapers.provenance import record_path
+from clpapers.provenance import PACKAGE, record_path
 from clpapers.streams.orders import slug
 from clpapers.targets.unrun import Unrun
 
@@ -45,9 +50,9 @@ class Plan:
     ):
         self.scale, self.cuda, self.choice = scale, cuda, choice
         self.methods = tuple(methods if choice is None else choice.methods)
-        facts = Facts(scale, self.methods)
+        self.state = ""  # of code and configuration, where it is kept
+        self.facts = facts = Facts(scale, self.methods)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
-        self.classes, self.class_sizes = facts.classes, facts.class_sizes
         self.titles: dict[str, str] = {}
         self.about: dict[str, dict] = {}  # by paper, who wrote it, when, and where to read it
         # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs
@@ -79,6 +84,35 @@ class Plan:
                 self.cells[cell.hash] = cell
                 self.orders[cell.spec["dataset"], cell.slug] = cell.spec["order"]
                 self._seeds.setdefault(cell.hash, set()).update(seeds)
+
+    @classmethod
+    def kept(
+        cls,
+        scale: str,
+        papers: list[str],
+        *,
+        cuda: bool = False,
+        choice: SelectedRuns | None = None,
+        methods: Collection[str] = (),
+    ) -> Plan:
+        """The same plan, as an earlier process left it where neither code nor configuration has changed since.
+
+        One with methods from outside is made anew.
+        """
+        if methods or (choice is not None and choice.methods):
+            return cls(scale, papers, cuda=cuda, choice=choice, methods=methods)
+        now = state()
+        plan = kept(f"plan of {scale}: {papers}", now, lambda: cls(scale, papers))
+        plan.cuda, plan.choice, plan.state = cuda, choice, now
+        return plan
+
+    def classes(self, dataset: str) -> int:
+        """How many classes a data set, or a toy, has."""
+        return self.facts.classes(dataset)
+
+    def class_sizes(self, dataset: str) -> dict[str, list[int]] | None:
+        """Items of each class by split, where they are known without files (`Facts.class_sizes`)."""
+        return self.facts.class_sizes(dataset)
 
     def _keep_apart(self) -> None:
         """Refuse to select on seeds that are reported."""
@@ -214,3 +248,19 @@ class Plan:
     def data_of(self, cell: Cell) -> list[str]:
         """The data sets and weights that a cell's runs descend from, by name."""
         return [*self.made_from(cell.spec["dataset"]), *([cell.weights.stem] if cell.weights else [])]
+
+
+def state() -> str:
+    """Digest of all that a plan is made of: code and folders of packages by date, config/ and schemas by content.
+
+    Raises `OSError` where something cannot be read.
+    """
+    digest = hashlib.sha256()
+    packages = (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
+    for path in (*sorted(PACKAGE.rglob("*.py")), *packages):
+        facts = path.stat()
+        digest.update(f"{path}\0{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}\0".encode())
+    for path in sorted(path for folder in (CONFIG, SCHEMAS) for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()

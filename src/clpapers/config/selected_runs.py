@@ -14,7 +14,7 @@ from clpapers.home import place
 from clpapers.provenance import is_path, write_text
 
 FOLDER = "choices"  # below results/<scale>/
-VARIABLE = "CLPAPERS_CHOICE"  # of the environment: tells a build's jobs the file of its choice
+EVERY = "all"  # instead of a file: all runs of the targets
 
 
 @dataclasses.dataclass(frozen=True)

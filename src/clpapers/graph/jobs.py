@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from clpapers.cache import kept
 from clpapers.config import gans
 from clpapers.config.gans import Gans
 from clpapers.config.model import Cell, Selection, Target, digest
@@ -258,7 +259,8 @@ def _gans(plan: Plan, path: Path, _: object) -> Job:
     (seed,) = block_seeds(_name(path))
     read = [dataset_path(plan.scale, shared.dataset), shared.stream(seed)]
     net = (f"runs.nets.{shared.spec['gan']['name']}",)
-    return GansJob("gans", "gans", [shared.file(seed)], read, shared.decisive, shared, seed, modules=net)
+    facts, own = (shared.decisive, shared, seed), bool(plan.methods)
+    return GansJob("gans", "gans", [shared.file(seed)], read, *facts, modules=net, depends_on_choice=own)
 
 
 def _run(plan: Plan, path: Path, _: object) -> Job:
@@ -416,12 +418,18 @@ def reduced(plan: Plan, target: Target) -> list[str]:
 
 @functools.cache
 def _at_paper_scale(paper: str) -> dict[str, Target]:
-    return Plan("paper", [paper]).targets
+    return Plan.kept("paper", [paper]).targets
 
 
 @functools.lru_cache(maxsize=1)  # a plan's claims are requested once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the plan's targets."""
+    if plan.state:
+        return kept(f"claims of {plan.scale}: {list(plan.titles)}", plan.state, lambda: _read_claims(plan))
+    return _read_claims(plan)
+
+
+def _read_claims(plan: Plan) -> dict[str, list[Claim]]:
     papers = claim_grammar.claiming(plan.titles)
     if plan.scale == "paper":
         return claim_grammar.read(plan, plan.targets)

@@ -12,11 +12,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -26,7 +25,6 @@ import pandas as pd
 from clpapers.archive.imported import PUBLISHED, import_published, imported
 from clpapers.budget import card_costs, costs, priority
 from clpapers.catalogue.names import named
-from clpapers.config import selected_runs
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, method_path
 from clpapers.config.plan import Plan
@@ -150,9 +148,7 @@ class _Reproduction:
             job = jobs.job_of(plan, path)
             self.make(*job.inputs, plan=plan)
             assert plan.choice is not None
-            with _using(plan.choice):
-                status = self.run([job.command, "--out", str(path)])
-            if status:
+            if self.run([job.command, "--out", str(path), "--runs", str(plan.choice.write(SCALE))]):
                 raise RuntimeError(f"{path}: could not be made; see above")
 
     def site(self, folder: Path) -> None:
@@ -297,14 +293,3 @@ class _Reproduction:
         with mpl.rc_context(STYLE):
             write_figure(figure, COSTS_FIGURE.with_suffix(""), (COSTS_FIGURE.suffix,))
         return "\n".join([*markdown_table(heads, by_paper), "", image]) + "\n"
-
-
-@contextlib.contextmanager
-def _using(chosen: SelectedRuns) -> Iterator[None]:
-    """Inside, jobs use the runs that are chosen."""
-    before = os.environ.get(selected_runs.VARIABLE, "")
-    os.environ[selected_runs.VARIABLE] = str(chosen.write(SCALE))
-    try:
-        yield
-    finally:
-        os.environ[selected_runs.VARIABLE] = before  # where it is empty, a job uses all runs
