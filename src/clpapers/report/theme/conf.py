@@ -38,11 +38,11 @@ UNDERLINE = re.compile(r"-{4,}")
 ENTRY = re.compile(r"(?P<names>[`*\w.…]+(?:(?:, | → | and )[`*\w.…]+)*): (?P<text>\S.*)")
 
 
-def listed(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+def list_entries(app: Sphinx, kind: str, name: str, member: object, options: object, docstring: list[str]) -> None:
     """Make a list of a docstring's lines `name: text`, whose further lines are indented; embolden its heading."""
     made: list[str] = []
     inside = False
-    for line, below in zip(lines, [*lines[1:], ""]):
+    for line, below in zip(docstring, [*docstring[1:], ""]):
         if UNDERLINE.fullmatch(line):
             continue
         if UNDERLINE.fullmatch(below):
@@ -56,15 +56,15 @@ def listed(app: Sphinx, what: str, name: str, thing: object, options: object, li
         else:
             made += ["", line] if inside and line else [line]
             inside = inside and not line
-    lines[:] = made
+    docstring[:] = made
 
 
-def unsaid(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+def skip_field(app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object) -> bool | None:
     """Leave out the fields of named tuples, which the tuple's own docstring explains."""
-    return True if (getattr(thing, "__doc__", None) or "").startswith("Alias for field number") else None
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.connect("autodoc-process-docstring", listed)
-    app.connect("autodoc-skip-member", unsaid)
+    app.connect("autodoc-process-docstring", list_entries)
+    app.connect("autodoc-skip-member", skip_field)
