@@ -1,10 +1,13 @@
 """What was worked out of a text is kept for later processes, where Snakemake has its folder, and for the same text."""
 
+import io
+import pickle
 import shutil
 from pathlib import Path
 
 import pytest
 
+from clpapers import cache
 from clpapers.cache import FOLDER, Cache, kept
 from clpapers.config import files, schemas
 from clpapers.config.plan import Plan
@@ -123,3 +126,9 @@ def test_a_kept_plan_is_as_the_files_say_and_follows_them(folder, tmp_path):
     file = tmp_path / "config/papers/rules.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("Online dominant MNIST", "Of digits", 1), encoding="utf-8")
     assert Plan.kept("smoke", ["rules"]).targets == Plan("smoke", ["rules"]).targets != plan.targets
+
+
+@pytest.mark.parametrize("name", ["os\nsystem", "clpapers.cache\nos.system", "clpapers.cache\nkept"])
+def test_a_kept_object_is_of_our_own_classes(name):
+    with pytest.raises(pickle.UnpicklingError):
+        cache._Own(io.BytesIO(f"\x80\x04c{name}\n.".encode("latin-1"))).load()

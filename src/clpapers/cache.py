@@ -85,6 +85,8 @@ class _Own(pickle.Unpickler):
     """Reads objects of this project's own classes."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if not module.startswith("clpapers.") and (module, name) not in PLAIN:
+        own = module.startswith("clpapers.") and "." not in name  # a dotted name leads into what a module imports
+        found = super().find_class(module, name) if own or (module, name) in PLAIN else None
+        if not isinstance(found, type):
             raise pickle.UnpicklingError(f"{module}.{name}")
-        return super().find_class(module, name)
+        return found
