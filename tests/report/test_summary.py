@@ -8,6 +8,8 @@ import pytest
 
 from clpapers.config.plan import Plan
 from clpapers.config.settings import project_papers
+from clpapers.provenance import ProvenanceError
+from clpapers.report import coverage
 from clpapers.report.summary import _headlines, summary_of
 
 ROOT = Path(__file__).parents[2]
@@ -42,12 +44,15 @@ def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
         ({"verdict": "not comparable", "reproduced": "12.3", "n_seeds": "2"}, "38.4; 12.3, runs: 2, not comparable"),
     ],
 )
-def test_a_number_stands_beside_its_printed_one(plan, line, said):
+def test_a_number_stands_beside_its_printed_one(plan, line, said, monkeypatch):
     other = TOLD | {"row": "MIR", "verdict": "same", "reproduced": "1", "n_seeds": "1"}
     target = plan.targets["stf/table1"]
     file = target.stem.with_name(f"{target.name}.reported.csv")
     file.parent.mkdir(parents=True)
     pd.DataFrame([other, TOLD | line]).to_csv(file, index=False)
+    with pytest.raises(ProvenanceError, match=str(file)):  # no record proves it
+        list(_headlines([target]))
+    monkeypatch.setattr(coverage, "verified_record", lambda item: None)
     assert list(_headlines([target])) == [f"stf/table1 ER, CIFAR-10, Fin. Acc.: {said}"]
 
 

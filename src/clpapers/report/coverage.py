@@ -14,7 +14,7 @@ from clpapers.config.reported import read_csv
 from clpapers.evidence import verdict_names
 from clpapers.evidence.sentences import SENTENCES, by_sentence
 from clpapers.graph.pages import claims_file, targets_of
-from clpapers.provenance import read_record
+from clpapers.provenance import read_record, sha256, verified_record
 
 DECIDED = (verdict_names.SUPPORTED, verdict_names.CONTRADICTED)
 
@@ -135,10 +135,15 @@ def _spent(runs: dict[str, tuple[int, float, str]]) -> tuple[int, int, float, st
     return seeds, imported, sum(hours for _, hours, _ in runs.values()), day
 
 
-def lines_of(file: Path) -> list[dict[str, str]]:
-    """The lines of a built CSV, as texts; none of a file that is not built."""
+def lines_of(file: Path, *, proven: bool = True) -> list[dict[str, str]]:
+    """The lines of a CSV, as texts; none of a file that is not there.
+
+    Raises `ProvenanceError` for one that is not as its record says, if `proven`.
+    """
     if not file.is_file():
         return []
+    if proven:
+        verified_record({"path": str(file), "sha256": sha256(file)})
     with file.open(encoding="utf-8", newline="") as opened:
         return list(csv.DictReader(opened))
 

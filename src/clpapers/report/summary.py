@@ -65,7 +65,7 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _trained_again(file: Path) -> Iterator[str]:
     """The verdicts on published runs that were trained again (`clpapers verify --out`), if any were."""
-    if outcomes := lines_of(file):
+    if outcomes := lines_of(file, proven=False):
         counts = Counter(line["verdict"] for line in outcomes)
         found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         yield f"published runs trained again here, from the images on: {found}"
