@@ -688,7 +688,6 @@ def test_the_lineage_of_one_number_is_its_own_runs(table, crate, capsys):
     assert said.count(f"imported from {crate.name}") == 2
     assert "/er-" in said
     assert "/ace-" not in said
-    assert cli.main(["lineage", str(table), "--svg", "lineage.svg"]) == 0
 
 
 def test_an_export_takes_them_along_with_the_records_behind(table):

@@ -196,9 +196,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("lineage", "show the ancestry of a paper, a target, a file or one number of a table", "--scale")
     sub.add_argument("name", metavar="PAPER[/TARGET]|FILE")
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='one number, as the CSV names it; quote a comma: "a, b",c')
-    form = sub.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="as JSON")
-    form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub.add_argument("--json", action="store_true", help="as JSON")
     sub = command("cell", "show the origin of each value of a cell: the file, the line and the layer", "--scale")
     text = "its hash, as in results/<scale>/runs/index.csv; of a target, the hashes of its cells are listed"
     sub.add_argument("hash", metavar="HASH|PAPER/TARGET", help=text)

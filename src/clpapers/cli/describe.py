@@ -30,7 +30,7 @@ NAMED = 3  # questions of a step that `clpapers next` names
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print or draw the ancestry of a file, of a target or of all built targets of a paper."""
+    """Print the ancestry of a file, of a target or of all built targets of a paper."""
     from clpapers.audit import lineage
 
     files = [Path(options.name)]
@@ -51,11 +51,7 @@ def lineage(options: argparse.Namespace) -> None:
             )
         row, column = names
         nodes = [lineage.of_cell(plan, job.target, row, column)]
-    if options.svg:
-        if len(nodes) > 1:
-            raise Refusal(f"{options.name}: --svg {options.svg}: give one target of it, such as {files[0]}")
-        lineage.picture(nodes[0], options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
-    elif options.json:
+    if options.json:
         print(json.dumps(nodes[0] if len(nodes) == 1 else nodes, indent=1))
     else:
         print("\n".join(provenance.escaped(line) for node in nodes for line in lineage.text(node)))
