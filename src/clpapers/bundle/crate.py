@@ -6,6 +6,7 @@ A run's path is results/<scale>/imported/…, as in a published crate; `records`
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import json
 from collections.abc import Collection
@@ -13,33 +14,33 @@ from pathlib import Path
 from urllib.parse import quote
 
 from clpapers.archive.check import MANIFEST, METADATA, manifest_of, write
-from clpapers.provenance import read_record, record_by_digest, record_path, write_atomically
+from clpapers.provenance import (
+    read_record,
+    record_by_digest,
+    record_of_input,
+    record_path,
+    records_behind,
+    write_atomically,
+)
 
 CONTEXT, PROFILE = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"
 
 
-def contents(run: Path) -> dict[str, bytes]:
-    """A finished run's files by their path in a crate: result, record, and the records of all that it descends from."""
-    name = str(Path(*run.parts[:2], "imported", *run.parts[3:]))
-    files = {name: run.read_bytes(), str(record_path(name)): record_path(run).read_bytes()}
-    queue = [read_record(run)]
-    while queue:
-        for item in queue.pop()["inputs"]:
-            text = record_path(item["path"]).read_bytes()
-            path = str(record_by_digest(run.parts[1], hashlib.sha256(text).hexdigest()))
-            if path not in files:
-                files[path] = text
-                queue.append(json.loads(text))
-    return files
+def name(run: Path) -> str:
+    """The path of a finished run in a crate."""
+    return str(Path(*run.parts[:2], "imported", *run.parts[3:]))
 
 
 def pack(out: Path, runs: Collection[Path]) -> None:
     """Write a crate of finished runs, a zip; it appears complete or not at all."""
     members: dict[str, bytes] = {}
     for run in runs:
-        members |= contents(run)
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
-    files = [{"@id": quote(name), "@type": "File", "sha256": digest} for name, digest in sorted(digests.items())]
+        scale = run.parts[1]
+        behind = records_behind(read_record(run), functools.partial(record_of_input, scale))
+        members |= {name(run): run.read_bytes(), str(record_path(name(run))): record_path(run).read_bytes()}
+        members |= {str(record_by_digest(scale, digest)): text for digest, text in behind.items()}
+    digests = {path: hashlib.sha256(content).hexdigest() for path, content in members.items()}
+    files = [{"@id": quote(path), "@type": "File", "sha256": digest} for path, digest in sorted(digests.items())]
     files.append({"@id": MANIFEST, "@type": "File", "name": "SHA-256 of every file"})
     root = {
         "@id": "./",

@@ -37,6 +37,7 @@ from clpapers.evidence.differences import square
 from clpapers.evidence.rendering import table_of
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
+from clpapers.graph.maker import Maker
 from clpapers.graph.pages import DOCS, claims_file, findings_file
 from clpapers.provenance import write_bytes, write_text
 from clpapers.report import pages, site
@@ -144,16 +145,14 @@ class _Reproduction:
         return bool(self.plan.present(target).cells) or (without_runs and target.reported is not None)
 
     def make(self, *paths: Path, plan: Plan | None = None) -> None:
-        """Make files, and their inputs before them, by their jobs' commands."""
+        """Make files, and their inputs before them."""
         plan = plan or self.plan
-        for path in (path for path in paths if not path.exists()):
-            job = jobs.job_of(plan, path)
-            self.make(*job.inputs, plan=plan)
-            assert plan.choice is not None
-            with _using(plan.choice):
-                status = self.run([job.command, "--out", str(path)])
-            if status:
-                raise RuntimeError(f"{path}: could not be made; see above")
+        maker = Maker(plan, lambda command: "see above" if self.run(command) else "")
+        assert plan.choice is not None
+        with _using(plan.choice):
+            for path in paths:
+                if fault := maker.make(path):
+                    raise RuntimeError(f"{path}: could not be made; {fault}")
 
     def site(self, folder: Path) -> None:
         """Build the site of all published runs, with their figures."""

@@ -1,0 +1,52 @@
+"""Random mutants of a published crate: refused in one line, or no file in them differs; nothing else is written."""
+
+import random
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from mutants import mutant
+from trained import clone, crate
+
+from clpapers import cli
+from clpapers.archive.check import CrateError, check
+from clpapers.archive.imported import folder_of
+from clpapers.config.plan import Plan
+from clpapers.report.publish import publish
+
+MARKS = {"directory": b"PK\x01\x02", "headers": b"PK\x03\x04", "end": b"PK\x05\x06", "anywhere": b""}
+TOP = folder_of("mini")
+
+
+def contents(path):
+    """The bytes of the files in a zip."""
+    with zipfile.ZipFile(path) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("where", MARKS)
+def test_a_changed_crate_is_refused_or_holds_the_same(where, small_project, tmp_path, monkeypatch, capsys):
+    publish(Plan("mini", ["mini"]), ["mini"])
+    whole, same = crate().read_bytes(), contents(crate())
+    monkeypatch.chdir(clone(small_project, tmp_path / "clone"))
+    before = {path for path in Path().rglob("*") if path.is_file()}
+    path, draw = tmp_path / "mini.zip", random.Random(where)
+    for number in range(25):
+        at = whole.find(MARKS[where], draw.randrange(len(whole) if where == "anywhere" else whole.rfind(MARKS[where])))
+        path.write_bytes(whole[:at] + mutant(draw, whole[at : at + 64]) + whole[at + 64 :])
+        try:
+            faults, _ = check(path)
+        except CrateError as error:
+            faults = [("", str(error))]
+        assert all(f"{file}{reason}".isprintable() for file, reason in faults), number
+        assert faults or contents(path) == same, number
+        code = cli.main(["import", str(path)])
+        said = capsys.readouterr().err
+        assert code in (0, 2), number
+        assert said.count("\n") == (code == 2), said
+        written = {path for path in Path().rglob("*") if path.is_file()} - before
+        assert all(TOP in path.parents for path in written), number
+        assert not (code and written), number
+        shutil.rmtree("results", ignore_errors=True)
