@@ -516,11 +516,11 @@ class Files:
         scale = Path(item["path"]).parts[1:2]
         return bool(scale) and record_by_digest(scale[0], str(item.get("record"))).is_file()
 
-    def state(self, path: Path | str) -> str:
-        """How a file stands to its record, and a record to its seal."""
+    def state(self, path: Path | str, record: dict | None = None) -> str:
+        """How a file stands to its record, by default the one beside it, and a record to its seal."""
         if not self.digest(path):
             return MISSING
-        if (record := self.record(path)) is None:
+        if (record := record or self.record(path)) is None:
             return NO_RECORD
         if str(path) == str(record_path(path)):
             return AS_RECORDED if record.get("seal") == seal(record) else UNSEALED

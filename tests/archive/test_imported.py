@@ -14,7 +14,6 @@ from trained import PUBLISHED, RUNS, clone, edit, fewer_right, imported_first, m
 from clpapers import cli
 from clpapers.archive import imported
 from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, manifest_of
-from clpapers.archive.crate import digest_of
 from clpapers.archive.imported import (
     accuracies,
     accuracy_gap,
@@ -24,6 +23,7 @@ from clpapers.archive.imported import (
     import_published,
     source_of,
 )
+from clpapers.archive.packing import digest_of
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting
 from clpapers.builds.preparation import prepare
 from clpapers.builds.verify import published_runs

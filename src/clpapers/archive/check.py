@@ -320,7 +320,7 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
                 named.add(beside)
                 if beside not in digests:
                     yield beside, f"is missing, though its record {PurePosixPath(name).name} names it"
-                elif held.state(beside) != AS_RECORDED:
+                elif held.state(beside, record) != AS_RECORDED:
                     yield beside, f"is {EDITED[NOT_AS_RECORDED]}"
         for item in record["inputs"]:
             path, own_path, state = item["path"], str(record_path(item["path"])), held.state_since(item)

@@ -225,9 +225,9 @@ class _Check:
             for _ in threads.map(self.files.digest, dict.fromkeys(paths)):
                 pass
 
-    def own(self, path: Path, remedy: str) -> None:
-        """Check a file against its own record, or a record against its seal."""
-        state = self.files.state(path)
+    def own(self, path: Path, remedy: str, record: dict | None = None) -> None:
+        """Check a file against its record, or a record against its seal."""
+        state = self.files.state(path, record)
         if state == MISSING:
             closed = self.files.unreadable.get(str(path))
             fault = f"cannot be read ({closed}); make it readable" if closed else "missing, or no plain file"
@@ -240,9 +240,10 @@ class _Check:
     def job(self, path: Path, job: Job) -> None:
         """Check one job's outputs and its record at `path`."""
         first, remedy = job.outputs[0], f"snakemake {job.outputs[0]} --cores --force"
+        record = self.files.record(path)
         for file in job.outputs:
-            self.own(file, remedy)
-        if (record := self.files.record(path)) is None:
+            self.own(file, remedy, record)
+        if record is None:
             return
         self.own(path, remedy)
         if {item["path"] for item in record["outputs"]} != {str(file) for file in job.outputs}:

@@ -257,10 +257,10 @@ def desiderata(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one; 1 where it has faults."""
-    from clpapers.archive import crate
+    from clpapers.archive import check, crate
 
     if options.check:
-        faults, fingerprint = crate.check(options.check)
+        faults, fingerprint = check.check(options.check)
         print("\n".join([f"{file}: {reason}" for file, reason in faults] or [f"{options.check}: as recorded"]))
         print(f"manifest SHA-256 {fingerprint}")
         return int(bool(faults))

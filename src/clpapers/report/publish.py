@@ -8,18 +8,14 @@ that it takes out of earlier ones. Runs of a method from outside are included on
 
 import functools
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-from rocrate.rocrate import ROCrate
-
 from clpapers import provenance
 from clpapers.archive.check import CrateError, manifest_of
-from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times, with_digest
+from clpapers.archive.crate import authors
 from clpapers.archive.imported import (
-    RUN,
     TAKEN_OUT,
     folder_of,
     imported,
@@ -27,6 +23,7 @@ from clpapers.archive.imported import (
     published_folder,
     source_of,
 )
+from clpapers.archive.packing import pack, times, with_digest
 from clpapers.archive.published import Run, runs_of
 from clpapers.audit.audit import unfit
 from clpapers.budget.priority import relevant
@@ -35,7 +32,6 @@ from clpapers.config.plan import Plan
 from clpapers.provenance import read_record, record_by_digest, record_of_input, record_path, records_behind
 from clpapers.runs.result_schema import results
 
-PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
 PROJECT_FILES = ("CITATION.cff", "LICENSE")
 Contents = dict[str, bytes]  # by path
 
@@ -161,12 +157,16 @@ class _Publication:
             contents[TAKEN_OUT] = listing.encode()
         behind = (content for name in self.new for content in self.behind[name].items())
         contents |= dict(sorted([*behind, *runs.items()]))
-        crate = crate_of(contents)
-        _describe_runs(crate, self.plan, self.paper, runs)
-        records = [run.record for run in (*self.new.values(), *self.out.values())]
-        crate.datePublished = max(times(record)[1] for record in records)  # same runs, same crate
+        records = {str(record_path(name)): run.record for name, run in self.new.items()}
+        about = {
+            "name": f"clpapers: runs of {self.paper}, scale {scale}",
+            "description": f"Finished runs of {self.plan.titles[self.paper]}, by `clpapers publish`; `clpapers import` "
+            "takes them in.",
+            "authors": authors(),
+            "date": max(times(run.record)[1] for run in (*self.new.values(), *self.out.values())),
+        }
         out = published_folder(scale) / f"{self.paper}.zip"
-        fingerprint = pack(crate, contents, out, "publish what is not damaged", named=True)
+        fingerprint = pack(contents, records, out, about, "publish what is not damaged", named=True)
         out = with_digest(out, fingerprint)
         counts = f"{new} new runs" + (f", {len(self.out)} files of runs taken out" if self.out else "")
         size = f"{out.stat().st_size / 1e6:.2f} MB"
@@ -203,23 +203,3 @@ def _records_of_ancestors(scale: str, path: Path) -> Contents:
     for method in (item["path"] for item in record["inputs"] if item["path"].endswith(".py")):  # which no clone has
         contents |= {str(file): file.read_bytes() for file in (Path(method), record_path(method))}
     return contents
-
-
-def _describe_runs(crate: ROCrate, plan: Plan, paper: str, runs: Contents) -> None:
-    """Describe the runs: an action for each, by the code of its commit."""
-    records = {str(record_path(name)): json.loads(runs[str(record_path(name))]) for name in runs if RUN.fullmatch(name)}
-    for commit in sorted({record["git"]["commit"] for record in records.values()}):
-        tool = {"@type": "SoftwareApplication", "name": "clpapers train", "softwareVersion": f"commit {commit}"}
-        crate.add_jsonld({"@id": f"#tool/{commit}", **tool})
-    actions = []
-    for path, record in sorted(records.items()):
-        entity = action(crate, path, record, record["git"]["commit"]) | {"agent": {"@id": "#authors"}}
-        actions.append(crate.add_jsonld(entity).id)
-    add_profiles(crate, {PROFILE: PROFILES[PROFILE]})
-    root = crate.root_dataset
-    if actions:
-        root["mentions"] = links(actions)
-    root["name"] = f"clpapers: runs of {paper}, scale {plan.scale}"
-    root["description"] = (
-        f"Finished runs of {plan.titles[paper]}, by `clpapers publish`; `clpapers import` takes them in."
-    )
