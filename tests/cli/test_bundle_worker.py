@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from clpapers.bundle.pack import _neighbours
+from clpapers.bundle.pack import _neighbours, _resolved
 from clpapers.cli import bundle_worker
+from clpapers.config import gans
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
 from clpapers.provenance import record_path
 from clpapers.runs import loop
 
@@ -26,8 +30,7 @@ JOB = {
     "classes": 10,
     "inputs": ["results/mini/datasets/mnist.npz"],
     "chosen": ["results/mini/selection/agem/mnist-er.json"],
-    "gans": ["results/mini/gans/a/seed3.npz", "results/mini/gans/a/seed4.npz"],
-    "last": None,
+    "last": False,
     "code": "c0de",
     "settings": "5e77",
     "git": {"commit": None, "dirty": None},
@@ -40,7 +43,7 @@ def test_its_files_and_seeds_are_those_that_were_packed():
     cell, seeds, chosen, shared = packed.job.subject
     assert (cell.spec, list(seeds)) == (SPEC, [3, 4])
     assert chosen == [Path("results/mini/selection/agem/mnist-er.json")]
-    assert [shared.file(seed) for seed in seeds] == list(map(Path, JOB["gans"]))
+    assert shared is None
     assert len(packed.plan.datasets["mnist"]["classes"]) == 10
 
 
@@ -79,7 +82,6 @@ def test_memory_that_runs_out_on_a_card_is_told_in_one_line(alone, here, monkeyp
         "spec": record["cell"] | {},
         "inputs": streams,
         "chosen": [],
-        "gans": [],
     }
 
     def exhausted(*given, **options):
@@ -96,3 +98,18 @@ def test_memory_that_runs_out_on_a_card_is_told_in_one_line(alone, here, monkeyp
     assert "memory ran out" in fault
     assert not file.exists()
     assert list(file.parent.glob(".*.checkpoint")) == []
+
+
+def test_gans_that_travel_are_those_of_the_plan():
+    """Their file, the stream that they are trained along, and so the order of the job's inputs."""
+    plan = Plan("smoke", all_papers())
+    shared = next(iter(gans.shared(plan).values()))
+    seed = min(shared.seeds)
+    for path in (shared.file(seed), shared.cell.folder / f"seed{seed}.json"):
+        job = jobs.job_of(plan, path)
+        packed = json.loads(json.dumps(_resolved(plan, job, {}, {}))) | {"git": {}, "packed_on": {}}
+        there = bundle_worker.PackedJob(packed, {"cuda": None}).job
+        assert there.inputs == job.inputs
+        (travelled,) = (each for each in there.subject if isinstance(each, gans.Gans))
+        assert (travelled.file(seed), travelled.stream(seed)) == (shared.file(seed), shared.stream(seed))
+        assert travelled.spec == shared.spec

@@ -127,24 +127,24 @@ def _neighbours(seeds: list[int]) -> Iterator[range]:
 
 def _resolved(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None], of_card: Mapping[str, float]) -> dict:
     """A job as `cli.bundle_worker` takes it, without the configuration."""
-    resolved: dict = {"chosen": [], "gans": [], "last": None}
-    if job.command == "gans":
-        shared, seed = job.subject
-        spec, seeds, key, resolved["last"] = shared.spec, [seed], str(shared.folder), shared.last
+    if isinstance(job, jobs.RunJob):
+        cell, seeds, chosen, last, key = job.cell, list(job.seeds), job.selections, False, job.cell.hash
     else:
-        cell, block, selections, shared = job.subject
-        if cell.method:
-            raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
-        spec, seeds, key, resolved["chosen"] = cell.spec, list(block), cell.hash, list(map(str, selections))
-        resolved["gans"] = [str(shared.file(seed)) for seed in seeds] if shared else []
+        assert isinstance(job, jobs.GansJob)
+        shared = job.shared
+        cell, seeds, chosen, last, key = shared.cell, [job.seed], [], shared.last, str(shared.folder)
+    if cell.method:
+        raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
     seconds_each = seconds.get(key)
-    return resolved | {
+    return {
         "command": job.command,
         "out": str(job.outputs[0]),
         "seeds": seeds,
-        "spec": spec,
-        "classes": len(plan.datasets[spec["dataset"]]["classes"]),
+        "spec": cell.spec,
+        "classes": len(plan.datasets[cell.spec["dataset"]]["classes"]),
         "inputs": list(map(str, job.inputs)),
+        "chosen": list(map(str, chosen)),
+        "last": last,
         "code": job.code,
         "settings": job.settings,
         "seconds": None if seconds_each is None else seconds_each * len(seeds),

@@ -82,10 +82,9 @@ def _abreast(site: dict) -> int:
     return cores if site["cuda"] is None else max(1, min(cores, int(site["gigabytes"] * (1 - RESERVE) / CARD)))
 
 
-def kind(job: dict) -> tuple[str, str, int]:
-    """The learner, the net and the number of seeds: jobs that share them run at one rate here."""
-    learner = job["spec"].get("learner", {}).get("name", job["command"])
-    return learner, json.dumps(job["spec"].get("net")), len(job["seeds"])
+def kind(job: dict) -> tuple:
+    """The command, the learner, the net and the number of seeds: jobs that share them run at one rate here."""
+    return job["command"], job["spec"]["learner"]["name"], json.dumps(job["spec"]["net"]), len(job["seeds"])
 
 
 class _Schedule:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clpapers import provenance
 from clpapers.cli.gans import gans
 from clpapers.cli.runs import train
+from clpapers.config.gans import Gans
 from clpapers.config.model import Cell
 from clpapers.config.paths import RESULTS
 from clpapers.provenance import Refusal
@@ -39,29 +40,6 @@ class Facts(NamedTuple):
     datasets: dict[str, dict]
 
 
-class GansToTrain(NamedTuple):
-    """GANs to train along one stream."""
-
-    spec: dict
-    last: bool
-    dataset: str
-    file: Path
-
-    def stream(self, seed: int) -> Path:
-        """The file of the seed's stream; a job has one seed."""
-        return self.file
-
-
-class GansOfSeeds(NamedTuple):
-    """The files of GANs that its seeds draw from."""
-
-    files: dict[int, Path]
-
-    def file(self, seed: int) -> Path:
-        """The file of a seed's."""
-        return self.files[seed]
-
-
 class Job(NamedTuple):
     """The command's argument, and the job's inputs."""
 
@@ -78,26 +56,21 @@ class Share(NamedTuple):
 class PackedJob:
     """One job of a bundle, with the parts of `cli.job_context.JobContext` that training uses.
 
-    packed: the job: `command`, `out`, `seeds`, `spec`, `classes`, `inputs`, `chosen`, `gans` (files of shared GANs, one
-    a seed), `last`, `code`, `settings`, `git`. site: facts on this machine for the record.
+    packed: the job: `command`, `out`, `seeds`, `spec` of the cell, `classes`, `inputs`, `chosen` (selections), `last`,
+    `code`, `settings`, `git`. site: facts on this machine for the record.
     """
 
     def __init__(self, packed: dict, site: dict):
         self.packed, self.site, self.out = packed, site, Path(packed["out"])
-        scale, spec, seeds = self.out.parts[1], packed["spec"], packed["seeds"]
+        self.scale, spec, seeds = self.out.parts[1], packed["spec"], packed["seeds"]
         self.options = Options(int(site["cuda"] is not None))
         self.plan = Facts({spec["dataset"]: {"classes": range(packed["classes"])}})
-        inputs = list(map(Path, packed["inputs"]))
-        subject: tuple
-        if packed["command"] == "gans":
-            subject = GansToTrain(spec, packed["last"], spec["dataset"], inputs[1]), seeds[0]
-        else:
-            files = dict(zip(seeds, map(Path, packed["gans"])))
-            selections = list(map(Path, packed["chosen"]))
-            shared = GansOfSeeds(files) if files else None
-            subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
-        self.job = Job(subject, inputs)
-        self.scale = scale
+        cell = Cell.make(self.scale, spec)
+        shared = Gans(self.scale, Gans.key(spec), cell, last=packed["last"]) if "gan" in spec["learner"] else None
+        subject: tuple = shared, seeds[0]
+        if packed["command"] == "train":
+            subject = cell, range(seeds[0], seeds[-1] + 1), list(map(Path, packed["chosen"])), shared
+        self.job = Job(subject, list(map(Path, packed["inputs"])))
 
     @contextlib.contextmanager
     def recording(self, **facts: object) -> Iterator[dict]:
