@@ -93,6 +93,12 @@ def sweep(path: Path | str) -> None:
         remains.unlink()
 
 
+def files_of(listing: bytes) -> dict[str, str]:
+    """The SHA-256 of each file in a manifest, which is as `sha256sum` writes it."""
+    lines = (line.partition("  ") for line in listing.decode(errors="replace").splitlines())
+    return {name: digest for digest, _, name in lines}
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write `text` (UTF-8) to `path` atomically."""
     write_bytes(path, text.encode())
@@ -350,10 +356,17 @@ def records_behind(record: dict, find: Callable[[dict], bytes | None]) -> dict[s
     return found
 
 
+def record_apart(scale: str, item: dict) -> bytes | None:
+    """The text of an input's record that came along with an imported run, as its SHA-256 proves; None without."""
+    file = record_by_digest(scale, str(item.get("record")))
+    text = file.read_bytes() if file.is_file() else b""
+    return text if hashlib.sha256(text).hexdigest() == item.get("record") else None
+
+
 def record_of_input(scale: str, item: dict) -> bytes | None:
     """The text of an input's record: the one that came along with an imported run, or the one beside the input."""
-    files = record_by_digest(scale, str(item.get("record"))), record_path(item["path"])
-    return next((file.read_bytes() for file in files if file.is_file()), None)
+    beside = record_path(item["path"])
+    return record_apart(scale, item) or (beside.read_bytes() if beside.is_file() else None)
 
 
 def parse_record(path: Path, output: Path | str) -> dict:
@@ -481,7 +494,7 @@ class Files:
     def came_along(self, item: dict) -> bool:
         """Whether an absent input's record came along with an imported run."""
         scale = Path(item["path"]).parts[1:2]
-        return bool(scale) and record_by_digest(scale[0], str(item.get("record"))).is_file()
+        return bool(scale) and record_apart(scale[0], item) is not None
 
     def state(self, path: Path | str, record: dict | None = None) -> str:
         """How a file stands to its record, by default the one beside it, and a record to its seal."""

@@ -32,6 +32,7 @@ from clpapers.provenance import (
     as_published,
     damage_of,
     escaped,
+    files_of,
     is_imported,
     record_path,
     seal,
@@ -254,8 +255,7 @@ def _open(file: Path) -> IO[bytes]:
 
 
 def _against_manifest(digests: Mapping[str, str], text: bytes) -> Iterator[Finding]:
-    lines = (line.partition("  ") for line in text.decode(errors="replace").splitlines())
-    listed = {name: digest for digest, _, name in lines}
+    listed = files_of(text)
     for name in sorted({*digests, *listed} - {MANIFEST}):
         if name not in listed:
             yield name, f"is not listed in {MANIFEST}"

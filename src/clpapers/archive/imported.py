@@ -25,8 +25,9 @@ from clpapers.provenance import (
     ProvenanceError,
     as_published,
     escaped,
+    files_of,
     is_imported,
-    parse_record,
+    record_apart,
     record_by_digest,
     record_path,
     records_behind,
@@ -123,12 +124,6 @@ def manifest(scale: str, fingerprint: str) -> dict[str, str]:
     return files_of(file.read_bytes()) if file.is_file() and sha256(file) == fingerprint else {}
 
 
-def files_of(listing: bytes) -> dict[str, str]:
-    """The SHA-256 of each file in a list, which is as `sha256sum` writes it."""
-    lines = (line.partition("  ") for line in listing.decode(errors="replace").splitlines())
-    return {name: digest for digest, _, name in lines}
-
-
 def taken_out(scale: str) -> set[tuple[str, str]]:
     """The records of the runs that imported crates take out: path and SHA-256."""
     lists = (manifest(scale, fingerprint).get(TAKEN_OUT, "") for fingerprint in crates(scale))
@@ -154,18 +149,10 @@ def source_of(path: Path, digest: str) -> dict | None:
     return None
 
 
-def records_apart(scale: str, record: dict) -> dict[Path, dict]:
-    """The available records of all files that an imported run descends from: path → record."""
-
-    def find(item: dict) -> bytes | None:
-        path = record_by_digest(scale, str(item.get("record")))
-        if not path.is_file():
-            return None
-        parse_record(path, item["path"])  # raises where it is damaged
-        return path.read_bytes()
-
-    behind = records_behind(record, find)
-    return {record_by_digest(scale, digest): json.loads(text) for digest, text in behind.items()}
+def records_apart(scale: str, record: dict) -> list[Path]:
+    """The files of the available records of all that an imported run descends from."""
+    behind = records_behind(record, functools.partial(record_apart, scale))
+    return [record_by_digest(scale, digest) for digest in behind]
 
 
 # --- the results of a seed -----------------------------------------------------------------------------------

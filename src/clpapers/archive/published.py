@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers.archive.check import CrateError, sound
-from clpapers.archive.imported import RUN, TAKEN_OUT, files_of
-from clpapers.provenance import record_path
+from clpapers.archive.imported import RUN, TAKEN_OUT
+from clpapers.provenance import files_of, record_path
 from clpapers.runs.result_schema import results
 
 

@@ -42,8 +42,9 @@ from clpapers.provenance import (
     REMADE,
     as_published,
     escaped,
+    files_of,
     is_imported,
-    record_by_digest,
+    record_apart,
     record_path,
 )
 from clpapers.targets.footnotes import notes_on
@@ -314,10 +315,8 @@ class _Check:
 
     def of_other_code(self, path: Path, item: dict) -> bool:
         """Whether other code made the published input `item` than the present file, by their records."""
-        published = record_by_digest(self.plan.scale, str(item.get("record")))
-        if not published.is_file() or self.files.digest(published) != published.stem:
-            return False
-        return json.loads(published.read_bytes())["code"] != (self.files.record(path) or {}).get("code")
+        published = record_apart(self.plan.scale, item)
+        return published is not None and json.loads(published)["code"] != (self.files.record(path) or {}).get("code")
 
     def imported_all(self) -> None:
         """Check all imported files, and that their folder has no others."""
@@ -363,8 +362,7 @@ class _Check:
         """Check the files that the site's manifest names; returns them."""
         folder = RESULTS / self.plan.scale / "report"
         manifest, found = folder / MANIFEST, set()
-        lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
-        for digest, _, name in (line.partition("  ") for line in lines):
+        for name, digest in (files_of(manifest.read_bytes()) if manifest.is_file() else {}).items():
             found.add(path := folder / name)
             if not path.is_file() or self.files.digest(path) != digest:
                 fault = "edited: not the bytes that the manifest has" if path.is_file() else "missing"

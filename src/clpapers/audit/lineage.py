@@ -1,6 +1,7 @@
 """The ancestry of a file, or of one number of a table, from records: as a tree, and as text."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +26,7 @@ from clpapers.provenance import (
     ProvenanceError,
     as_published,
     read_record,
-    record_by_digest,
+    record_apart,
     record_path,
 )
 
@@ -68,8 +69,8 @@ def tree(path: Path | str, files: Files | None = None, keep: Callable[[str], boo
         state = since if since in (MISSING, BY_CHECKSUM) or (since == CHANGED and own != NOT_AS_RECORDED) else own
         node = {"path": file, "sha256": files.digest(file) or None, "state": state}
         if state == BY_CHECKSUM:
-            record = provenance.parse_record(record_by_digest(Path(file).parts[1], item["record"]), file)
-            return with_facts(node | {"sha256": item["sha256"]}, record)
+            record = record_apart(Path(file).parts[1], item) or b""
+            return with_facts(node | {"sha256": item["sha256"]}, json.loads(record))
         found = files.record(file)
         if state == MISSING or found is None or Path(file) == record_path(file):
             return node
