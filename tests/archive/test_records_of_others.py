@@ -79,7 +79,6 @@ RECORDS = {
     "inputs of texts": edited(inputs=["a"]),
     "no outputs": edited(outputs=[]),
     "no seconds": edited(wall_seconds=None),
-    "a command of none": edited(command="\x1b[2J\nfailure: none"),
 }
 
 
