@@ -127,7 +127,7 @@ def test_what_is_no_file_at_all(place, what, tampered, capsys):
     tell_all(tampered, [place.stem.split(".")[0]], capsys)
 
 
-@pytest.mark.parametrize("reader", ["summary", "lineage", "audit"])
+@pytest.mark.parametrize("reader", ["lineage", "audit"])
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1\n", b"\0", b'"'])
 def test_a_table_that_is_none(content, reader, tampered, capsys):
     for name in ("table1.csv", "table1.reported.csv"):
