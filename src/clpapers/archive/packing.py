@@ -158,7 +158,7 @@ def _action(graph: _Graph, contents: Contents, path: str, record: dict, who: dic
         name=record["command"],
         description=f"code {record['code']} at commit {commit}",
         instrument=graph.add(
-            f"#tool/{quote(tool)}/{commit}", "SoftwareApplication", name=tool, softwareVersion=f"commit {commit}"
+            f"#tool/{quote(f'{tool}/{commit}')}", "SoftwareApplication", name=tool, softwareVersion=f"commit {commit}"
         ),
         object=_links([named(item, item["path"]) for item in record["inputs"]]),
         result=_links(made),
