@@ -1,11 +1,11 @@
 """A lent card's first quarter of an hour: tests, step times, then a bundle's runs, which go on between the calls.
 
-    python benchmarks/card.py begin BUNDLE --minutes 12 --out OUT     # tests, step times, then the bundle, left at work
-    python benchmarks/card.py wait --seconds 200 --out OUT            # crates and logs so far; parts may have arrived
-    python benchmarks/card.py begin BUNDLE --rehearse --out OUT       # the same on a CPU, each part cut short
+    python benchmarks/card.py begin BUNDLE.tgz --minutes 12 --out OUT # tests, step times, then the bundle, left at work
+    python benchmarks/card.py wait --seconds 200 --out OUT            # crates and logs so far
+    python benchmarks/card.py begin BUNDLE.tgz --rehearse --out OUT       # the same on a CPU, each part cut short
 
 Each part has a limit of its own, and a part that fails does not stop the next. `clpapers pack agem desiderata rules stf
---card --hours 0.2 --out BUNDLE` packs the missing runs that decide most.
+--card --hours 0.2 --out BUNDLE.tgz` packs the missing runs that decide most.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -63,12 +64,17 @@ def begin(options: argparse.Namespace) -> None:
 def start(options: argparse.Namespace, minutes: float) -> None:
     """Start the bundle, in a session of its own."""
     PLACE.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, options.bundle / "run.py", "--minutes", f"{minutes:.2f}", "--out", PLACE / "out"]
+    with tarfile.open(options.bundle) as tar:
+        tar.extractall(PLACE, filter="data")
+    (jobs,) = PLACE.glob("*/jobs.json")
+    command = [sys.executable, "-m", "clpapers.cli", "train", "--jobs", jobs.name, "--until", f"{minutes:.2f}"]
+    command += ["--out", PLACE / "out"]
     command += ["--abreast", options.abreast] if options.abreast else []
     command += ["--without", *options.without] if options.without else []
     with (PLACE / "run.log").open("a") as log:
         process = subprocess.Popen(
-            [*map(str, command)], stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            [*map(str, command)], stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            cwd=jobs.parent, env=os.environ | {"PYTHONPATH": str(jobs.parent / "src")},
         )  # fmt: skip
     print(f"== the bundle is at work for {minutes:.1f} minutes, process {process.pid}", flush=True)
 
@@ -95,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     first, later = commands.add_parser("begin"), commands.add_parser("wait")
-    first.add_argument("bundle", type=Path)
+    first.add_argument("bundle", type=Path, help="a bundle of `clpapers pack`")
     first.add_argument("--minutes", type=float, default=12.0, help="from now until the bundle's runs end")
     first.add_argument("--steps", type=float, default=130.0, help="seconds for step times")
     first.add_argument("--parts", nargs="+", default=["tests", "steps", "bundle"], help="in this order")
@@ -103,7 +109,7 @@ def main() -> None:
     first.add_argument(
         "--sections", nargs="+", default=["bits", "steps", "launches", "stacks"], help="of card_steps.py"
     )
-    first.add_argument("--without", nargs="+", default=[], help="as run.py has it")
+    first.add_argument("--without", nargs="+", default=[], help="as `train --jobs` has it")
     first.add_argument("--abreast", type=int)
     first.add_argument("--rehearse", action="store_true")
     for each in (first, later):

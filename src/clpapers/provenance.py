@@ -7,7 +7,6 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import resource
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from clpapers.cache import Cache
@@ -92,6 +91,12 @@ def sweep(path: Path | str) -> None:
     path = place(path)
     for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
         remains.unlink()
+
+
+def files_of(listing: bytes) -> dict[str, str]:
+    """The SHA-256 of each file in a manifest, which is as `sha256sum` writes it."""
+    lines = (line.partition("  ") for line in listing.decode(errors="replace").splitlines())
+    return {name: digest for digest, _, name in lines}
 
 
 def write_text(path: Path | str, text: str) -> None:
@@ -338,6 +343,36 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
     return records
 
 
+def records_behind(record: dict, find: Callable[[dict], bytes | None]) -> dict[str, bytes]:
+    """The records that a job descends from, each once: their SHA-256 and text.
+
+    find: returns the text of an input's record, from the input's facts in a record; None where it is not at hand.
+    """
+    found: dict[str, bytes] = {}
+    queue = [record]
+    while queue:
+        for item in queue.pop()["inputs"]:
+            text = find(item)
+            digest = hashlib.sha256(text or b"").hexdigest()
+            if text is not None and digest not in found:
+                found[digest] = text
+                queue.append(json.loads(text))
+    return found
+
+
+def record_apart(scale: str, item: dict) -> bytes | None:
+    """The text of an input's record that came along with an imported run, as its SHA-256 proves; None without."""
+    file = record_by_digest(scale, str(item.get("record")))
+    text = file.read_bytes() if file.is_file() else b""
+    return text if hashlib.sha256(text).hexdigest() == item.get("record") else None
+
+
+def record_of_input(scale: str, item: dict) -> bytes | None:
+    """The text of an input's record: the one that came along with an imported run, or the one beside the input."""
+    beside = record_path(item["path"])
+    return record_apart(scale, item) or (beside.read_bytes() if beside.is_file() else None)
+
+
 def parse_record(path: Path, output: Path | str) -> dict:
     """Read a record of `output`, as `read_record` does, from the file at `path`."""
     try:
@@ -357,13 +392,13 @@ def parse_record(path: Path, output: Path | str) -> dict:
 
 
 def damage_of(record: object) -> str:
-    """How a record departs from the form that `recording` writes; empty where it does not."""
+    """How a record departs from the form that `recording` writes; empty where it does not. Its seal proves the rest."""
     if not isinstance(record, dict):
         return "JSON, but no object"
-    for key, check in FORM.items():
+    for key, kind in FORM.items():
         if key not in record:
             return f"it lacks {key!r}"
-        if not check(record[key]):
+        if not isinstance(record[key], kind) or (kind is list and not all(map(_is_file, record[key]))):
             return f"{key!r} is not as it should be"
     return ""
 
@@ -376,47 +411,15 @@ def is_path(text: object) -> bool:
     return within and str(PurePosixPath(text)) == text and all(len(part) <= 255 for part in encoded.split(b"/"))
 
 
-def _is_moment(text: object) -> bool:
-    try:
-        return isinstance(text, str) and datetime.datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+def _is_file(item: object) -> bool:
+    return isinstance(item, dict) and is_path(item.get("path")) and isinstance(item.get("sha256"), str)
 
 
-def _are_files(items: object) -> bool:
-    return isinstance(items, list) and all(
-        isinstance(item, dict) and is_path(item.get("path")) and isinstance(item.get("sha256"), str) for item in items
-    )
-
-
-def _is_data(data: object) -> bool:
-    return isinstance(data, dict) and all(
-        isinstance(facts, dict)
-        and type(facts.get("standin")) is bool
-        and type(facts.get("partial")) is bool
-        and isinstance(facts.get("sha256"), dict)
-        and all(isinstance(each, str) for each in facts["sha256"].values())
-        and all(isinstance(facts.get(key), str) for key in ("source", "owner", "licence", "proof"))
-        for facts in data.values()
-    )
-
-
-FORM = {  # of a record: its keys, each with the check of its value
-    **dict.fromkeys(("stage", "command", "code"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(
-        ("wall_seconds", "cpu_seconds", "peak_memory_bytes"),
-        lambda value: type(value) in (int, float) and 0 <= value < math.inf,
-    ),
-    "git": lambda value: (
-        isinstance(value, dict)
-        and isinstance(value.get("commit", 0), str | None)
-        and isinstance(value.get("dirty", 0), bool | None)
-    ),
-    "data": _is_data,
-    "inputs": _are_files,
-    "outputs": _are_files,
-    "hardware": lambda value: isinstance(value, dict),
-    "started": _is_moment,
+FORM = {  # of a record: its keys, each with the type of its value
+    **dict.fromkeys(("stage", "command", "code", "started"), str),
+    **dict.fromkeys(("git", "data", "hardware"), dict),
+    **dict.fromkeys(("wall_seconds", "cpu_seconds", "peak_memory_bytes"), int | float),
+    **dict.fromkeys(("inputs", "outputs"), list),
 }
 
 
@@ -451,15 +454,87 @@ def _date(inputs: Iterable[Path | str]) -> None:
                 os.utime(path)
 
 
+AS_RECORDED, NOT_AS_RECORDED, UNSEALED = "as recorded", "NOT AS RECORDED", "seal is not of its content"
+CHANGED, REMADE = "CHANGED since it was read", "made anew since it was read"
+MISSING, NO_RECORD = "MISSING", "no record"
+BY_CHECKSUM = "by checksum"  # an input of an imported run, where it was trained
+EDITED = {  # how a file was edited
+    NOT_AS_RECORDED: "not the bytes that its record holds",
+    UNSEALED: "its seal is not the digest of its content",
+}
+
+
+class Files:
+    """The one comparison of files with their records. Each file is read once.
+
+    unreadable: why a file cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+        self.records: dict[Path, dict | None] = {}
+        self.unreadable: dict[str, str] = {}
+
+    def digest(self, path: Path | str) -> str:
+        """The SHA-256 of a file; empty where there is no plain file, or none that can be read."""
+        if str(path) not in self.digests:
+            self.digests[str(path)] = ""
+            try:
+                if place(path).is_file():
+                    self.digests[str(path)] = sha256(path)
+            except OSError as error:
+                self.unreadable[str(path)] = error.strerror or str(error)
+        return self.digests[str(path)]
+
+    def record(self, path: Path | str) -> dict | None:
+        """The record of a file; None without a readable one."""
+        own_path = record_path(path)
+        if own_path not in self.records:
+            self.records[own_path] = None
+            with contextlib.suppress(ProvenanceError):
+                self.records[own_path] = read_record(path)
+        return self.records[own_path]
+
+    def came_along(self, item: dict) -> bool:
+        """Whether an absent input's record came along with an imported run."""
+        scale = Path(item["path"]).parts[1:2]
+        return bool(scale) and record_apart(scale[0], item) is not None
+
+    def state(self, path: Path | str, record: dict | None = None) -> str:
+        """How a file stands to its record, by default the one beside it, and a record to its seal."""
+        if not self.digest(path):
+            return MISSING
+        if (record := record or self.record(path)) is None:
+            return NO_RECORD
+        if str(path) == str(record_path(path)):
+            return AS_RECORDED if record.get("seal") == seal(record) else UNSEALED
+        recorded = {item["path"]: item["sha256"] for item in record["outputs"]}
+        return AS_RECORDED if recorded.get(as_published(path)) == self.digest(path) else NOT_AS_RECORDED
+
+    def sound(self, path: Path | str) -> bool:
+        """Whether a file is as its record holds, or is one of the configuration, which has none."""
+        return Path(path).parts[0] == "config" or self.state(path) == AS_RECORDED
+
+    def state_since(self, item: dict) -> str:
+        """How an input stands to the facts that its reader's record has of it."""
+        path, own_path = item["path"], record_path(item["path"])
+        if not (digest := self.digest(path)):
+            return BY_CHECKSUM if self.came_along(item) else MISSING
+        if digest != item["sha256"]:
+            return CHANGED
+        without = Path(path).parts[0] == "config" or str(own_path) == path  # these are read without a record
+        return AS_RECORDED if without or item.get("record") == self.digest(own_path) else REMADE
+
+
 def verified_record(entry: dict) -> dict:
     """The record of the input with these facts; `ProvenanceError` unless file and record are as they were written."""
-    path, own_path, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
-    remedy = "damaged or edited since; delete it and give the same command again"
-    if record.get("seal") != seal(record):
-        raise ProvenanceError(f"{own_path}: its seal is not the digest of its content: {remedy}")
-    listed = as_published(path)
-    if path != own_path and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == listed]:
-        raise ProvenanceError(f"{path}: not the bytes that its record holds: {remedy}")
+    files, path = Files(), entry["path"]
+    files.digests[path] = entry["sha256"]
+    record = files.records[record_path(path)] = read_record(path)
+    for each in (str(record_path(path)), path):
+        if fault := EDITED.get(files.state(each)):
+            remedy = "damaged or edited since; delete it and give the same command again"
+            raise ProvenanceError(f"{each}: {fault}: {remedy}")
     return record
 
 

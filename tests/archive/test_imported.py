@@ -13,8 +13,7 @@ from trained import PUBLISHED, RUNS, clone, edit, fewer_right, imported_first, m
 
 from clpapers import cli
 from clpapers.archive import imported
-from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, manifest_of
-from clpapers.archive.crate import digest_of
+from clpapers.archive.check import MANIFEST, CrateError, check, manifest_of
 from clpapers.archive.imported import (
     accuracies,
     accuracy_gap,
@@ -24,6 +23,7 @@ from clpapers.archive.imported import (
     import_published,
     source_of,
 )
+from clpapers.archive.packing import digest_of
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting
 from clpapers.builds.preparation import prepare
 from clpapers.builds.verify import published_runs
@@ -54,15 +54,11 @@ def contents(folder=TOP):
 
 
 def rewritten(crate, change):
-    """A crate with other entries, manifest and metadata made to fit."""
+    """A crate with other entries, and a manifest that fits."""
     with zipfile.ZipFile(crate) as archive:
         there = {name: archive.read(name) for name in archive.namelist()}
     change(there)
-    metadata = json.loads(there.pop(METADATA))
-    there.pop(MANIFEST)
-    graph = [each for each in metadata["@graph"] if each["@type"] != "File" or each["@id"] == MANIFEST]
-    graph += [{"@id": name, "@type": "File", "sha256": digest_of(text)} for name, text in there.items()]
-    there[METADATA] = json.dumps(metadata | {"@graph": graph}).encode()
+    del there[MANIFEST]
     there[MANIFEST] = manifest_of({name: digest_of(text) for name, text in there.items()}).encode()
     path = crate.with_name("rewritten.zip")
     with zipfile.ZipFile(path, "w") as archive:
@@ -142,9 +138,8 @@ def header(offset, value):
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"edit": header(10, 9)}, "is packed by method 9, which cannot be read here; pack it with deflate"),
-        ({"edit": header(10, 93)}, "is packed by method 93, "),
-        ({"edit": header(8, 1)}, "is encrypted; pack it without a password"),
+        ({"edit": header(10, 9)}, "compression method is not supported"),
+        ({"edit": header(8, 1)}, "is encrypted"),
         ({"name": lambda name: f"mini/{name}".replace("/", "\\")}, r"has a name with \\, which may stand"),
         ({"name": "mini/{}".format, "more": ["../__MACOSX/._LICENSE"]}, "leads out of the crate"),
     ],
@@ -166,7 +161,7 @@ def test_what_lies_beside_the_folder_of_a_crate_is_found(crate, other):
 def test_it_is_imported_once(crate, other, monkeypatch):
     import_crate(crate)
     before = contents()
-    monkeypatch.setattr("clpapers.archive.check.check", None)  # which would read it all
+    monkeypatch.setattr("clpapers.archive.check.read", None)  # which would read it all
     assert import_crate(crate) == []
     assert contents() == before
 
@@ -202,7 +197,7 @@ def test_without_published_runs_those_that_the_user_imported_stay(noted, crate, 
     assert len(imported.imported("mini")) == 2
     given = {"scale": "mini", "papers": ["mini"], "data_folder": "data", "downloads": "downloads", "hours": 0}
     present = prepare(Plan("mini", ["mini"]), given | {"published": False}, ["-n"])[1].present
-    assert {key: set(seeds) for key, seeds in present.items()} == {kept.parent.name[-10:]: {0, 1}}
+    assert set(present) == {(kept.parent.name[-10:], seed) for seed in (0, 1)}
 
 
 def test_the_crates_of_the_paper_scale_come_with_the_project(monkeypatch):
@@ -364,19 +359,17 @@ def test_results_of_another_cell_are_refused(crate, other):
     assert not TOP.exists()
 
 
-FORGED = {
+def without_test(whole):
+    """A result whose first seed has no test."""
+    return whole | {"seeds": [{key: value for key, value in whole["seeds"][0].items() if key != "test"}]}
+
+
+FORGED = {  # tests/runs/test_result_schema.py has more
     "no JSON": b"{",
-    "a list": b"[]",
-    "no seeds": b'{"cell": {}}',
-    "no evaluation": b'{"cell": {}, "seeds": []}',
     "a cell that is a text": b'{"cell": "x", "seeds": []}',
     "a grid that is none": b'{"cell": {"evaluation": {}, "selection": {"grid": 3}}, "seeds": []}',
-    "a part that is none": b'{"cell": {"evaluation": {}, "selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
-    "seeds that are texts": b'{"cell": {"evaluation": {}}, "seeds": ["0"]}',
-    "a seed that is true": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": true}]}',
-    "a seed twice": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 0}, {"seed": 0}]}',
-    "a seed that is infinite": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 1e400}]}',
     "a seed without its results": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 0}]}',
+    "no test": without_test,
     "deep": b"[" * 100_000,
 }
 
@@ -397,54 +390,16 @@ def with_result(crate, text):
 
 @pytest.mark.parametrize("kind", FORGED)
 def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
-    assert cli.main(["import", str(with_result(crate, FORGED[kind]))]) == 2
+    forged = with_result(crate, FORGED[kind])
+    assert cli.main(["import", str(forged)]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "seed0.json: is " in said
     assert not TOP.exists()
-
-
-@pytest.mark.parametrize("kind", [kind for kind in FORGED if not kind.startswith(("a grid", "a part"))])
-def test_nor_does_verify_read_it(kind, crate, other):
-    with pytest.raises(CrateError, match=r"seed0\.json: is no result of runs") as refusal:
-        published_runs(Plan("mini", ["mini"]), [with_result(crate, FORGED[kind])])
-    assert str(refusal.value).isprintable()
-
-
-def with_less(key):
-    """A change of a result: the first seed's section is gone."""
-    return lambda whole: whole | {"seeds": [{k: v for k, v in whole["seeds"][0].items() if k != key}]}
-
-
-def with_counts(counts):
-    """A change of a result: other counts of the test."""
-
-    def change(whole):
-        for view in whole["seeds"][0]["test"].values():
-            view["correct"] = [counts(n) for n in view["total"]]
-        return whole
-
-    return change
-
-
-ODD = {  # sound JSON of the right cell and seed, as no training writes it
-    "no test": with_less("test"),
-    "no probes": with_less("probes"),
-    "no footprint": with_less("learner_bytes"),
-    "counts that are NaN": with_counts(lambda total: float("nan")),
-}
-
-
-@pytest.mark.parametrize("kind", ODD)
-def test_odd_results_of_the_right_cell_are_refused_by_the_name_of_their_file(kind, crate, other, capsys):
-    odd = with_result(crate, ODD[kind])
-    assert cli.main(["import", str(odd)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "/seed0.json: is no result of runs (" in said
-    assert not TOP.exists()
-    with pytest.raises(CrateError, match=r"/seed0\.json: is no result of runs \("):
-        published_runs(Plan("mini", ["mini"]), [odd])
+    if kind != "a grid that is none":  # by which an import alone finds the cell
+        with pytest.raises(CrateError, match=r"seed0\.json: is no result of runs") as refusal:
+            published_runs(Plan("mini", ["mini"]), [forged])
+        assert str(refusal.value).isprintable()
 
 
 def unchecked(content):
@@ -453,10 +408,9 @@ def unchecked(content):
     return whole["cell"], {entry["seed"]: {} for entry in whole["seeds"]}
 
 
-@pytest.mark.parametrize("kind", ODD)
-def test_nor_is_anything_measured_of_them_where_they_were_imported_before(kind, crate, other, monkeypatch, capsys):
+def test_nor_is_anything_measured_of_one_that_was_imported_before(crate, other, monkeypatch, capsys):
     monkeypatch.setattr(imported, "results", unchecked)
-    import_crate(with_result(crate, ODD[kind]))
+    import_crate(with_result(crate, without_test))
     monkeypatch.setattr(Plan, "results", imported_first)
     assert cli.main(["metrics", "--out", "results/mini/metrics/mini/table1.csv"]) == 2
     said = capsys.readouterr().err
@@ -548,7 +502,7 @@ def test_a_crate_that_cannot_be_read_is_refused(crate, other):
     whole = crate.read_bytes()
     at = whole.index(MANIFEST.encode()) + len(MANIFEST) + 20
     crate.write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
-    with pytest.raises(CrateError, match="nothing is imported"):
+    with pytest.raises(CrateError, match="cannot be read"):
         import_crate(crate)
     assert not TOP.exists()
 
@@ -688,7 +642,6 @@ def test_the_lineage_of_one_number_is_its_own_runs(table, crate, capsys):
     assert said.count(f"imported from {crate.name}") == 2
     assert "/er-" in said
     assert "/ace-" not in said
-    assert cli.main(["lineage", str(table), "--svg", "lineage.svg"]) == 0
 
 
 def test_an_export_takes_them_along_with_the_records_behind(table):

@@ -1,6 +1,5 @@
 """The audit finds nothing in what was left alone, and whatever was tampered with."""
 
-import datetime
 import json
 import re
 import shutil
@@ -10,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from trained import touch
 
 from clpapers import cli, provenance
 from clpapers.archive.check import manifest_of
@@ -132,50 +130,17 @@ def test_what_is_no_record_at_all(here, edit):
 @pytest.mark.parametrize(
     "pattern", [each for each in RESULTS if not each.startswith("targets") and "index" not in each]
 )
-def test_a_record_with_a_new_seal_is_found_by_its_readers(here, pattern):
-    record = provenance.record_path(one(pattern))
-    forge(record, lambda content: content.update(wall_seconds=0.0))
-    (first, *others) = found()
-    assert (first.severity, first.file) == (FAILURE, str(record))
-    assert all(each.file == first.file for each in others)
-    forge(record, lambda content: content.update(started=later(1)))  # but its files are older
-    assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
-    touch(one(pattern))
-    assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}  # of the future
-    forge(record, lambda content: content.update(started=later(0)))
-    touch(one(pattern))
-    assert {(each.severity, each.file) for each in found()} == {(WARNING, str(one(pattern)))}  # it may be made anew
+def test_a_record_with_a_new_seal_is_told_by_its_readers(here, pattern):
+    """It looks like the record of a file that was made again to the same bytes."""
+    forge(provenance.record_path(one(pattern)), lambda content: content.update(wall_seconds=0.0))
+    assert {(each.severity, each.file) for each in found()} == {(WARNING, str(one(pattern)))}
     assert {each.severity for each in found(strict=True)} == {FAILURE}
 
 
-def later(hours):
-    """A moment after everything was made, as records have it."""
-    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
-    return moment.isoformat(timespec="seconds" if hours else "microseconds")
-
-
 @pytest.mark.parametrize("fact", [{"standin": False}, {"partial": True}, {"sha256": {}}])
-@pytest.mark.parametrize(
-    "pattern", ["datasets/mnist.npz", "streams/mnist/stf-0.05-n30/seed0.npz", "metrics/mini/table1.csv"]
-)
-def test_a_record_with_a_new_seal_and_other_facts_of_the_data_is_no_later_one(here, pattern, fact):
-    record = provenance.record_path(one(pattern))
-    forge(record, lambda content: content.update(started=later(0), data={"mnist": content["data"]["mnist"] | fact}))
-    touch(one(pattern))
-    assert (FAILURE, str(record)) in {(each.severity, each.file) for each in found()}
-
-
-def test_a_record_that_leaves_out_with_which_record_an_input_was_read(here):
-    record = provenance.record_path(one("targets/mini/table1.csv"))
-    forge(record, lambda content: content["inputs"][0].pop("record"))
-    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
-    assert "does not say with which record results/mini/metrics/mini/table1.csv was read" in found()[0].reason
-
-
-@pytest.mark.parametrize("fact", [{"standin": False}, {"partial": True}, {"sha256": {}}])
-def test_a_record_that_says_other_of_the_data_than_what_it_is_made_of(here, fact):
-    record = provenance.record_path(one("targets/mini/table1.csv"))
-    forge(record, lambda content: content["data"]["mnist"].update(fact))
+@pytest.mark.parametrize("name", ["datasets/mnist", "targets/mini/table1"])
+def test_a_record_that_says_other_of_the_data_than_what_it_is_made_of(here, name, fact):
+    forge(MINI / f"{name}.record.json", lambda content: content["data"]["mnist"].update(fact))
     assert any("does not say of mnist what those that it descends from say" in each.reason for each in found())
 
 
@@ -190,27 +155,16 @@ def test_a_result_and_its_record_forged_alike_are_found_by_their_readers(here, p
     assert any(f"made of another {path} than is there now" in each.reason for each in found())
 
 
-@pytest.mark.parametrize("seal", [None, "", 0, False, [], {}, "0" * 64, ...])
-@pytest.mark.parametrize("pattern", ["targets/mini/table1.csv", "runs/mnist/*/ace-*/seed0.json", "runs/index.csv"])
-def test_a_seal_that_was_taken_off_or_is_none(here, pattern, seal):
-    record = provenance.record_path(one(pattern))
+@pytest.mark.parametrize("seal", [None, "0" * 64, ...])
+def test_a_seal_that_was_taken_off_or_is_none(here, seal):
+    record = provenance.record_path(one("runs/mnist/*/ace-*/seed0.json"))
     content = json.loads(record.read_text()) | {"seal": seal}
     if seal is ...:
         del content["seal"]
     record.write_text(json.dumps(content))
     assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
     with pytest.raises(provenance.ProvenanceError, match="its seal is not the digest of its content"):
-        provenance.verified_record({"path": str(record)})
-
-
-def test_a_table_edited_with_its_record_whose_seal_is_null(here):
-    table = one("targets/mini/table1.md")
-    table.write_text(table.read_text().replace("1", "2"))
-    record = provenance.record_path(table)
-    content = json.loads(record.read_text())
-    content["outputs"][1]["sha256"] = provenance.sha256(table)
-    record.write_text(json.dumps(content | {"seal": None}))
-    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
+        provenance.verified_record({"path": str(record), "sha256": provenance.sha256(record)})
 
 
 def test_what_is_missing(here):

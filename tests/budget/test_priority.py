@@ -19,7 +19,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import all_papers
-from clpapers.graph import jobs
+from clpapers.graph import jobs, maker
 from clpapers.graph.pages import targets_of
 
 CELLS = "abcdef"
@@ -503,7 +503,7 @@ def test_what_was_asked_for_by_name_is_shown_at_the_end():
     ],
 )
 def test_why_a_command_failed_is_one_line(said, why):
-    assert preparation.reason(subprocess.CompletedProcess([], -9, "", said)) == why
+    assert maker.reason(subprocess.CompletedProcess([], -9, "", said)) == why
 
 
 def test_a_number_without_a_run_is_decided_by_its_first_and_an_open_one_by_a_forecast(paper_scale, monkeypatch):

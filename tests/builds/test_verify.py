@@ -235,8 +235,8 @@ def test_another_takes_the_turn_of_one_whose_data_cannot_be_had(published, monke
     first, second, third, *_ = drawn
     make = Scratch.make
 
-    def without(self, path, **given):
-        return "mnist: no source serves it" if str(path) in (first, second) else make(self, path, **given)
+    def without(self, path, *options):
+        return "mnist: no source serves it" if str(path) in (first, second) else make(self, path, *options)
 
     monkeypatch.setattr(Scratch, "make", without)
     assert verify("--hours", str(max(drawn.values()) * 1.5 / 3600)) == 0

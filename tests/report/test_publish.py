@@ -11,8 +11,8 @@ from trained import PUBLISHED, RUNS, crate, edit, fewer_right, git, runs, touch
 
 from clpapers import cli, provenance
 from clpapers.archive.check import EPOCH, MANIFEST, METADATA, CrateError, check
-from clpapers.archive.crate import digest_of
 from clpapers.archive.imported import RUN, TAKEN_OUT, published
+from clpapers.archive.packing import digest_of
 from clpapers.archive.published import runs_of
 from clpapers.config.plan import Plan
 from clpapers.provenance import record_path

@@ -209,5 +209,3 @@ def test_the_console_takes_the_same_names(capsys):
     assert cli.main(["lineage", "mini", "--scale", "mini", "--json"]) == 0
     told = [node["path"] for node in json.loads(capsys.readouterr().out)]
     assert {"results/mini/targets/mini/table1.csv", "results/mini/targets/mini/figure1.pdf"} <= set(told)
-    assert cli.main(["lineage", "mini", "--scale", "mini", "--svg", "a.svg"]) == 2
-    assert "give one target of it" in capsys.readouterr().err

@@ -30,7 +30,8 @@ INSTEAD = {  # names of the reader's own, and hours that are too long for a test
 }
 NOT_HERE = {  # why a command runs in no walk
     r"docker .*|kubectl .*": "it needs a cluster",
-    r"clpapers pack .*|python bundle/run.py .*": "it fetches large sets; tests/workflow/test_bundle.py does both",
+    r"clpapers pack .*|tar xf bundle.tgz.*": "it fetches large sets; tests/workflow/test_bundle.py does both",
+    r"PYTHONPATH=src python -m clpapers.cli train --jobs .*": "it trains on a node; tests/workflow/test_bundle.py does",
     r"python docs/findings/(card_pairs|desiderata_\w+|rules_ewc)\.py.*": "it trains for an hour, or on such sets",
     r"clpapers verify --of-each .*": "`make` has run it",
     r"clpapers verify --steps .*": "it takes half an hour; tests/builds/test_steps.py takes some steps",

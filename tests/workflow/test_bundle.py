@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -47,12 +48,13 @@ def node(tmp_path_factory):
     if apart and subprocess.run([*apart, "true"], capture_output=True).returncode:
         apart = []
     outside = ("PATH", "HOME", "TMPDIR", "LANG")
-    environment = {key: os.environ[key] for key in outside if key in os.environ} | {"PYTHONPATH": str(folder)}
+    environment = {key: os.environ[key] for key in outside if key in os.environ}
 
-    def run(*arguments):
+    def run(*arguments, cwd=folder):
         return subprocess.run(
             [*apart, sys.executable, "-S", *map(str, arguments)],
-            env=environment,
+            cwd=cwd,
+            env=environment | {"PYTHONPATH": os.pathsep.join(["src", str(folder)])},
             capture_output=True,
             text=True,
             timeout=300,
@@ -65,33 +67,37 @@ def node(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def home(pristine, tmp_path_factory):
-    """A project that has packed a bundle of its table, in several parts."""
+    """A project that has packed a bundle of its table."""
     project = pristine.copy(tmp_path_factory.mktemp("home") / "project")
-    done = project.clpapers("pack", "mini/table1", "--out", "bundle", "--part-mb", "0.2", "--stack", "1")
+    done = project.clpapers("pack", "mini/table1", "--out", "bundle.tgz", "--stack", "1")
     assert done.returncode == 0, done.stdout
-    assert "4 runs in 4 jobs" in done.stdout
+    assert "bundle.tgz: 4 runs in 4 jobs" in done.stdout
     return project
 
 
 @pytest.fixture
 def bundle(home, tmp_path):
-    """A copy of the bundle, elsewhere."""
-    shutil.copytree(home.folder / "bundle", tmp_path / "bundle")
-    assert len(list((tmp_path / "bundle").glob("part-*.zip"))) > 1
+    """The folder of the bundle, unpacked elsewhere."""
+    with tarfile.open(home.folder / "bundle.tgz") as tar:
+        assert not any(info.uname or info.uid for info in tar)
+        tar.extractall(tmp_path, filter="data")
     return tmp_path / "bundle"
 
 
+def training(*options):
+    return "-m", "clpapers.cli", "train", "--jobs", "jobs.json", "--out", "out", *options
+
+
 def brought(out):
-    """The names of the results in a crate."""
-    with zipfile.ZipFile(out / "crate-01.zip") as crate:
-        return [name for name in crate.namelist() if re.search(r"/seed\d\.json$", name)]
+    """The names of the results in crates, sorted."""
+    names = (name for file in out.glob("crate-*.zip") for name in zipfile.ZipFile(file).namelist())
+    return sorted(name for name in names if re.search(r"/seed\d\.json$", name))
 
 
-def test_a_bundle_brings_the_bytes_that_training_here_makes(home, finished, bundle, node, tmp_path):
-    done = node(bundle / "run.py", "--minutes", "4", "--out", tmp_path / "out", "--abreast", "2")
+def test_a_bundle_brings_the_bytes_that_training_here_makes(home, finished, bundle, node):
+    done = node(*training("--until", "4", "--abreast", "2"), cwd=bundle)
     assert "4 of 4 jobs done, 0 failed, 0 stopped" in done.stdout, done.stdout + done.stderr
-    assert (tmp_path / "out/crate-01.zip").stat().st_size < 15e6
-    done = home.clpapers("import", str(tmp_path / "out/crate-01.zip"))
+    done = home.clpapers("import", str(bundle / "out/crate-01.zip"))
     assert "4 runs imported" in done.stdout
     results = [path for path in (finished.folder / RUNS).rglob("seed*.json") if ".record" not in path.name]
     assert len(results) == 4
@@ -105,21 +111,20 @@ def test_a_bundle_brings_the_bytes_that_training_here_makes(home, finished, bund
     assert audit.returncode == 0, audit.stdout
 
 
-def test_a_damaged_part_is_not_taken_and_the_same_command_goes_on_when_it_is_whole(bundle, node, tmp_path):
-    last = max(bundle.glob("part-*.zip"))
-    whole = last.read_bytes()
-    last.write_bytes(whole[:-1] + b"x")
-    done = node(bundle / "run.py", "--minutes", "0.5", "--out", tmp_path / "out")
-    assert "4 of 4 jobs done" not in done.stdout
-    last.write_bytes(whole)
-    done = node(bundle / "run.py", "--minutes", "4", "--out", tmp_path / "out")
-    assert "0 failed" in done.stdout, done.stdout + done.stderr
-    assert len(brought(tmp_path / "out")) == 4
+def test_the_same_command_goes_on_with_what_is_left_and_brings_each_run_once(bundle, node):
+    done = node(*training("--until", "4", "--without", "/ace-"), cwd=bundle)
+    assert "2 of 2 jobs done, 0 failed" in done.stdout, done.stdout + done.stderr
+    first = brought(bundle / "out")
+    assert len(first) == 2
+    done = node(*training("--until", "4"), cwd=bundle)
+    assert "2 of 2 jobs done, 0 failed" in done.stdout, done.stdout + done.stderr
+    assert len(brought(bundle / "out")) == len(set(brought(bundle / "out"))) == 4
 
 
-def test_what_a_node_lacks_is_one_line(bundle, tmp_path):
-    command = [sys.executable, "-S", bundle / "run.py", "--minutes", "1", "--out", tmp_path / "out"]
-    done = subprocess.run(command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith("run.py: needs torch, numpy")
+def test_what_a_node_lacks_is_one_line(bundle):
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "src"}
+    command = [sys.executable, "-S", *training("--until", "1")]
+    done = subprocess.run(command, cwd=bundle, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("clpapers: jobs.json: needs torch, numpy")
     assert done.stderr.count("\n") == 1

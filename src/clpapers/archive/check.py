@@ -1,4 +1,4 @@
-"""Write a research object as zip or folder, read it, and check it against its own manifest, metadata and records.
+"""Write a research object as zip or folder, read it, and check it against its own manifest and records.
 
 `ro-crate-metadata.json` describes all other files, `manifest-sha256.txt` lists them as `sha256sum` does, and records
 name each file's inputs. Some files are left out, such as the stream of an imported run; their records stand in a folder
@@ -15,15 +15,24 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO
-from urllib.parse import unquote
+from typing import IO, NamedTuple
 
 from clpapers.provenance import (
+    AS_RECORDED,
+    BY_CHECKSUM,
+    CHANGED,
+    EDITED,
     MANIFEST,
+    MISSING,
+    NOT_AS_RECORDED,
+    REMADE,
+    UNSEALED,
+    Files,
     ProvenanceError,
     as_published,
     damage_of,
     escaped,
+    files_of,
     is_imported,
     record_path,
     seal,
@@ -34,8 +43,6 @@ METADATA = "ro-crate-metadata.json"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
 APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")
-PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)  # what Python can unpack
-ENCRYPTED = 0x01  # among the flags of an entry
 DISK_LABEL = 0x08  # among the attributes of an entry, as MS-DOS has them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the earliest that a zip can hold
 Finding = tuple[str, str]  # file, reason
@@ -95,44 +102,89 @@ def by_checksum(path: str) -> bool:
 # --- the audit of a crate -----------------------------------------------------------------------------------
 
 
-def check(path: Path) -> tuple[list[Finding], str]:
-    """Check a crate, zip or folder, against itself; returns its faults and the SHA-256 of its manifest.
+class Crate(NamedTuple):
+    """A crate that was read. digests: of all files, by path; texts: what was kept of them."""
 
-    Every file must match the manifest and the metadata, every result its record. Every input that a record names must
+    digests: dict[str, str]
+    texts: dict[str, bytes]
+    faults: list[Finding]
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of its manifest."""
+        return self.digests[MANIFEST]
+
+    @property
+    def by_digest(self) -> dict[str, bytes]:
+        """The kept texts by their SHA-256."""
+        return {self.digests[name]: text for name, text in self.texts.items()}
+
+
+def check(path: Path) -> tuple[list[Finding], str]:
+    """Check a crate, zip or folder, against itself; returns its faults and the SHA-256 of its manifest (`read`)."""
+    crate = read(path)
+    return crate.faults, crate.fingerprint
+
+
+def sound(path: Path, remedy: str, keep: Callable[[str], object] = lambda name: False) -> Crate:
+    """Read a crate; raises `CrateError` with its first fault, and the remedy, where it has any."""
+    crate = read(path, keep)
+    for file, reason in crate.faults:
+        raise CrateError(f"{path}: {file}: {reason}; {remedy}")
+    return crate
+
+
+def read(path: Path, keep: Callable[[str], object] = lambda name: False) -> Crate:
+    """Read a crate and check it against itself.
+
+    Every file must match the manifest, every result its record. Every input that a record names must
     be in the crate with the bytes that were read. Instead it may be a data set with their checksum, or have its record
     in `imported/records` with their checksum. The crate may hold nothing else.
-    A zip is read in place: nothing is unpacked. Raises `CrateError` where it is no crate at all.
+    A zip is read in place: nothing is unpacked. keep: the files, by path, whose texts are kept beside metadata and
+    records. Raises `CrateError` where it is no crate at all, or holds more than is read.
     """
     with opened(path) as (members, faults):
-        digests, texts, remaining = {}, {}, LARGEST_TEXTS
-        for name, read in sorted(members.items()):
+        digests: dict[str, str] = {}
+        texts, remaining = dict[str, bytes](), LARGEST_TEXTS
+        for name, open_member in sorted(members.items()):
+            is_text = name in (METADATA, MANIFEST) or _is_record(name) or keep(name)
             try:
-                with read() as stream:
-                    if name in (METADATA, MANIFEST) or name.endswith(".record.json") or APART.fullmatch(name):
-                        text = stream.read(remaining + 1)
-                        remaining -= len(text)
-                        if remaining < 0:
-                            raise CrateError(
-                                f"{path}: over {LARGEST_TEXTS} bytes of metadata and records; it is forged"
-                            )
-                        texts[name], digests[name] = text, hashlib.sha256(text).hexdigest()
+                with open_member() as stream:
+                    if is_text:
+                        texts[name] = stream.read(remaining + 1)
+                        remaining -= len(texts[name])
+                        digests[name] = hashlib.sha256(texts[name]).hexdigest()
                     else:
                         digests[name] = _sha256(stream)
-            except CrateError:
-                raise
             except Exception as error:  # a forged zip can break its reader in any way
                 faults.append((name, f"cannot be read ({error})"))
+            if remaining < 0:
+                raise CrateError(f"{path}: over {LARGEST_TEXTS} bytes of metadata, records and results; it is forged")
     for required in (METADATA, MANIFEST):
         if required not in texts:
-            raise lacks(path, required, faults)
-    fingerprint = digests[MANIFEST]
+            raise _lacks(path, required, faults)
     faults += _against_manifest(digests, texts[MANIFEST])
-    faults += _against_metadata(digests, texts[METADATA])
     faults += _against_records(digests, texts)
-    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(faults)], fingerprint
+    return Crate(digests, texts, [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(faults)])
 
 
-def lacks(path: Path, name: str, faults: Iterable[Finding]) -> CrateError:
+def _is_record(name: str) -> bool:
+    return name.endswith(".record.json") or APART.fullmatch(name) is not None
+
+
+def fingerprint(path: Path) -> str:
+    """The SHA-256 of a crate's manifest, of which alone is read; raises `CrateError` where it cannot be."""
+    with opened(path) as (members, faults):
+        if MANIFEST not in members:
+            raise _lacks(path, MANIFEST, faults)
+        try:
+            with members[MANIFEST]() as stream:
+                return _sha256(stream)
+        except Exception as error:  # a forged zip can break its reader in any way
+            raise CrateError(f"{path}: {MANIFEST}: cannot be read ({error}); fetch or make it anew") from None
+
+
+def _lacks(path: Path, name: str, faults: Iterable[Finding]) -> CrateError:
     """The error of a crate without one of its two lists: how that one is at fault where it is there."""
     for file, reason in faults:
         if PurePosixPath(file.replace("\\", "/")).name == name:
@@ -173,34 +225,21 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
         if sum(info.file_size for info in archive.infolist()) > LARGEST:
             raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
         for info in archive.infolist():
-            plain, folder = info.filename.removeprefix("./"), info.filename.endswith("/")
-            name = plain.removesuffix("/")
-            pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
-            if info.filename == "./" and not info.file_size:  # the folder itself, as some programs have it
+            name, kind = info.filename.removeprefix("./"), stat.S_IFMT(info.external_attr >> 16)
+            inside = name.removesuffix("/") == str(PurePosixPath("/", name))[1:] and ".." not in name.split("/")
+            if inside and info.is_dir() and not info.file_size:
                 continue
-            if pure.is_absolute() or ".." in re.split(r"[\\/]", name) or name != str(pure) or name == ".":
+            if not inside or not name:
                 faults.append((info.filename, "leads out of the crate; do not unpack it"))
             elif "\\" in name:
                 faults.append((info.filename, "has a name with \\, which may stand for folders; pack it with /"))
-            elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
-                faults.append((info.filename, "is a link or a device, not a plain file"))
-            elif info.external_attr & DISK_LABEL:
-                faults.append((info.filename, "is marked as the label of a disk, which an unpacker leaves out"))
-            elif folder and info.file_size:
-                faults.append((info.filename, "is a folder that holds bytes of its own"))
-            elif info.compress_type not in PACKED:
-                told = f"is packed by method {info.compress_type}, which cannot be read here; pack it with deflate"
-                faults.append((info.filename, told))
-            elif info.flag_bits & ENCRYPTED:
-                faults.append((info.filename, "is encrypted; pack it without a password"))
-            elif plain in members:
+            elif kind not in (0, stat.S_IFREG) or info.external_attr & DISK_LABEL:
+                faults.append((info.filename, "is a link, a device or a label of a disk, not a plain file"))
+            elif name in members:
                 faults.append((info.filename, "is there twice"))
             else:
-                members[plain] = functools.partial(archive.open, info)
-        folders = {name for name in members if name.endswith("/")}
-        parents = {f"{parent}/" for name in members.keys() - folders for parent in PurePosixPath(name).parents}
-        faults += [(name, "is a folder with nothing in it") for name in sorted(folders - parents)]
-        yield _inside({name: read for name, read in members.items() if name not in folders}, faults), faults
+                members[name] = functools.partial(archive.open, info)
+        yield _inside(members, faults), faults
 
 
 def _inside(members: Members, faults: list[Finding]) -> Members:
@@ -215,92 +254,82 @@ def _open(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
-    listed = {}
-    for line in text.decode(errors="replace").splitlines():
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    others = {name: digest for name, digest in digests.items() if name != MANIFEST}
-    yield from _differences(others, listed, MANIFEST)
-    if others == listed and manifest_of(listed).encode() != text:
-        yield MANIFEST, "is not written as `clpapers export` writes it"
-
-
-def _against_metadata(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
-    try:
-        graph = json.loads(text)["@graph"]
-        files = [entity for entity in graph if entity["@type"] == "File" or "File" in list(entity["@type"])]
-        described = {unquote(entity["@id"]): entity.get("sha256") for entity in files}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        yield METADATA, f"is not an RO-Crate's ({error})"
-        return
-    described.pop(MANIFEST, None)
-    others = {name: digest for name, digest in digests.items() if name not in (METADATA, MANIFEST)}
-    yield from _differences(others, described, METADATA)
-
-
-def _differences(digests: Mapping[str, str], listed: Mapping[str, str], source: str) -> Iterator[Finding]:
-    for name in sorted({*digests, *listed}):
+def _against_manifest(digests: Mapping[str, str], text: bytes) -> Iterator[Finding]:
+    listed = files_of(text)
+    for name in sorted({*digests, *listed} - {MANIFEST}):
         if name not in listed:
-            yield name, f"is not listed in {source}"
+            yield name, f"is not listed in {MANIFEST}"
         elif name not in digests:
-            yield name, f"is missing, though {source} lists it"
+            yield name, f"is missing, though {MANIFEST} lists it"
         elif digests[name] != listed[name]:
-            yield name, f"has SHA-256 {digests[name][:12]}…, not {str(listed[name])[:12]}… as {source} says"
+            yield name, f"has SHA-256 {digests[name][:12]}…, not {listed[name][:12]}… as {MANIFEST} says"
+
+
+class _Held(Files):
+    """The files of a crate with their records."""
+
+    def __init__(self, digests: Mapping[str, str], records: Mapping[str, dict]):
+        super().__init__()
+        self.digests = dict(digests)
+        self.records = {Path(name): record for name, record in records.items()}
+        self.apart: set[tuple[str, str]] = set()  # path and checksum of files whose records came along with runs
+        for name, record in records.items():
+            for item in record["outputs"]:
+                if match := APART.fullmatch(name):
+                    self.apart |= {(item["path"], item["sha256"]), (str(record_path(item["path"])), match[1])}
+                elif by_checksum(item["path"]):
+                    self.digests[item["path"]] = item["sha256"]
+
+    def digest(self, path: Path | str) -> str:
+        return self.digests.get(str(path), "")
+
+    def record(self, path: Path | str) -> dict | None:
+        return self.records.get(record_path(path))
+
+    def state_since(self, item: dict) -> str:
+        return BY_CHECKSUM if (as_published(item["path"]), item["sha256"]) in self.apart else super().state_since(item)
 
 
 def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterator[Finding]:
-    made: dict[str, str] = {}  # path → checksum, of the outputs in records
-    apart: set[tuple[str, str]] = set()  # the same of records in `imported/records`, without their files
-    read: list[tuple[str, str, str]] = []  # record, path, checksum of each input
-    for name, text in texts.items():
-        if name in (METADATA, MANIFEST):
-            continue
+    records: dict[str, dict] = {}
+    for name in filter(_is_record, texts):
         try:
-            record = json.loads(text)
+            record = json.loads(texts[name])
             if damage := damage_of(record):
                 raise ValueError(damage)
-            if record.get("seal") != seal(record):
-                yield name, "is edited: its seal is not the digest of its content"
-            outputs, inputs = _files_of(record["outputs"]), _files_of(record["inputs"])
-            proven = any(facts["sha256"] for facts in record["data"].values())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            records[name] = record
+        except (ValueError, RecursionError) as error:
             yield name, f"is not a record ({error!r})"
-            continue
-        if (match := APART.fullmatch(name)) and match[1] != digests[name]:
+    held, named = _Held(digests, records), set()
+    for name, record in records.items():
+        if record.get("seal") != seal(record):
+            yield name, f"is edited: {EDITED[UNSEALED]}"
+        apart = APART.fullmatch(name)
+        if apart and apart[1] != digests[name]:
             yield name, "is not named by its own SHA-256"
-        for path, digest in outputs.items():
-            if by_checksum(path) and not proven:
-                yield name, f"has no content checksum of {path}"
-            elif match:
-                apart |= {(path, digest), (str(record_path(path)), match[1])}
+        for path in (item["path"] for item in record["outputs"]):
+            beside = str(PurePosixPath(name).parent / PurePosixPath(path).name)
+            if by_checksum(path):
+                if not any(facts["sha256"] for facts in record["data"].values()):
+                    yield name, f"has no content checksum of {path}"
+            elif apart:
+                continue
             elif str(record_path(path)) != as_published(name):
                 yield name, f"is not the record of {path}, which it names"
             else:
-                made[str(PurePosixPath(name).parent / PurePosixPath(path).name)] = digest
-        read += [(name, path, digest) for path, digest in inputs.items()]
-        if not match and not is_imported(name):  # else a later record of the same bytes may stand for the one read
-            records = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
-            read += [(name, path, str(digest)) for path, digest in records.items()]
-    for path, digest in made.items():
-        if not by_checksum(path):
-            yield from _as_recorded(digests, path, digest, f"its record {record_path(path).name}")
-    for reader, path, digest in read:
-        if (as_published(path), digest) in apart:
-            continue
-        yield from _as_recorded(made if by_checksum(path) else digests, path, digest, reader)
+                named.add(beside)
+                if beside not in digests:
+                    yield beside, f"is missing, though its record {PurePosixPath(name).name} names it"
+                elif held.state(beside, record) != AS_RECORDED:
+                    yield beside, f"is {EDITED[NOT_AS_RECORDED]}"
+        for item in record["inputs"]:
+            path, own_path, state = item["path"], str(record_path(item["path"])), held.state_since(item)
+            if state == MISSING:
+                yield path, f"is missing, though {name} names it"
+            elif state == CHANGED:
+                yield path, f"is not the one that {name} names"
+            elif state == REMADE and not (apart or is_imported(name) or (own_path, item.get("record")) in held.apart):
+                yield own_path, f"is not the one that {name} names"  # of an imported run one of the same bytes may be
     for path in digests:
-        if path.startswith("results/") and path not in made and path not in texts:
+        if path.startswith("results/") and path not in named and path not in records:
             yield path, "has no record that names it"
-
-
-def _files_of(items: list[dict]) -> dict[str, str]:
-    return {str(item["path"]): str(item["sha256"]) for item in items}
-
-
-def _as_recorded(digests: Mapping[str, str], path: str, digest: str, source: str) -> Iterable[Finding]:
-    if path not in digests:
-        return [(path, f"is missing, though {source} names it")]
-    if digests[path] != digest:
-        return [(path, f"has SHA-256 {digests[path][:12]}…, not {digest[:12]}… as {source} says")]
-    return []

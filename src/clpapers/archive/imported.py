@@ -21,13 +21,16 @@ from clpapers.config.model import SELECTED, digest
 from clpapers.config.paths import RESULTS, block_seeds
 from clpapers.config.refusals import ConfigError
 from clpapers.provenance import (
+    MANIFEST,
     ProvenanceError,
     as_published,
     escaped,
+    files_of,
     is_imported,
-    parse_record,
+    record_apart,
     record_by_digest,
     record_path,
+    records_behind,
     sha256,
     write_bytes,
     write_text,
@@ -86,18 +89,14 @@ def imported(scale: str, *, published: bool = True) -> dict[str, dict[Path, rang
 
 def _in_crates_of_others(scale: str) -> set[tuple[str, str]]:
     """The files of imported crates that are not the project's, by name and SHA-256."""
-    here = {_fingerprint(path) for path in published(scale)}
+    from clpapers.archive.check import CrateError, fingerprint
+
+    here = set()
+    for path in published(scale):
+        with contextlib.suppress(CrateError):
+            here.add(fingerprint(path))
     others = [key for key, facts in crates(scale).items() if not (facts.get("published") or key in here)]
     return {(as_published(name), digest) for key in others for name, digest in manifest(scale, key).items()}
-
-
-def _fingerprint(path: Path) -> str:
-    """The SHA-256 of a crate's manifest; empty where it cannot be read."""
-    from clpapers.archive.check import MANIFEST, opened
-
-    with contextlib.suppress(Exception), opened(path) as (members, _), members[MANIFEST]() as stream:
-        return hashlib.sha256(stream.read()).hexdigest()
-    return ""
 
 
 def files_in(folder: Path) -> dict[Path, range]:
@@ -125,12 +124,6 @@ def manifest(scale: str, fingerprint: str) -> dict[str, str]:
     return files_of(file.read_bytes()) if file.is_file() and sha256(file) == fingerprint else {}
 
 
-def files_of(listing: bytes) -> dict[str, str]:
-    """The SHA-256 of each file in a list, which is as `sha256sum` writes it."""
-    lines = (line.partition("  ") for line in listing.decode(errors="replace").splitlines())
-    return {name: digest for digest, _, name in lines}
-
-
 def taken_out(scale: str) -> set[tuple[str, str]]:
     """The records of the runs that imported crates take out: path and SHA-256."""
     lists = (manifest(scale, fingerprint).get(TAKEN_OUT, "") for fingerprint in crates(scale))
@@ -156,17 +149,10 @@ def source_of(path: Path, digest: str) -> dict | None:
     return None
 
 
-def records_apart(scale: str, record: dict) -> dict[Path, dict]:
-    """The available records of all files that an imported run descends from: path → record."""
-    records: dict[Path, dict] = {}
-    queue = [record]
-    while queue:
-        for item in queue.pop()["inputs"]:
-            path = record_by_digest(scale, str(item.get("record")))
-            if path not in records and path.is_file():
-                records[path] = parse_record(path, item["path"])
-                queue.append(records[path])
-    return records
+def records_apart(scale: str, record: dict) -> list[Path]:
+    """The files of the available records of all that an imported run descends from."""
+    behind = records_behind(record, functools.partial(record_apart, scale))
+    return [record_by_digest(scale, digest) for digest in behind]
 
 
 # --- the results of a seed -----------------------------------------------------------------------------------
@@ -218,98 +204,64 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
     Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
     under another cell's hash, and for runs on other data than config/ has.
     """
-    from clpapers.archive.check import LARGEST_TEXTS, MANIFEST, CrateError, check, lacks, opened
+    from clpapers.archive.check import CrateError, fingerprint, sound
 
-    with opened(path) as (members, path_faults):
-        remaining = LARGEST_TEXTS
-
-        def content(name: str) -> bytes:
-            nonlocal remaining
-            try:
-                with members[name]() as stream:
-                    text = stream.read(remaining + 1)
-            except Exception as error:  # a forged zip can break its reader in any way
-                raise CrateError(f"{path}: {name}: cannot be read ({error}); nothing is imported") from None
-            remaining -= len(text)
-            if remaining < 0:
-                raise CrateError(f"{path}: over {LARGEST_TEXTS} bytes of results and records; nothing is imported")
-            return text
-
-        if MANIFEST not in members:
-            raise lacks(path, MANIFEST, path_faults)
-        listed = content(MANIFEST)
-        fingerprint = hashlib.sha256(listed).hexdigest()
-        runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}
-        removed = content(TAKEN_OUT) if TAKEN_OUT in members else b""
-        out = {name: RUN.fullmatch(str(block_of(name))) for name in files_of(removed)}
-        if wrong := [name for name, match in out.items() if match is None or not is_imported(name)]:
-            raise CrateError(
-                f"{path}: {TAKEN_OUT}: {escaped(wrong[0])} is no imported run's record; nothing is imported"
-            )
-        scales = {match["scale"] for match in (*runs.values(), *out.values()) if match}
-        if len(scales) != 1:
-            raise CrateError(f"{path}: has runs of {len(scales)} scales; give a crate with runs of one")
-        (scale,) = scales
-        if not (CONFIG / "scales" / f"{scale}.yaml").is_file():
-            raise CrateError(f"{path}: runs of scale {scale!r}, which config/scales/ does not have")
-        if fingerprint in crates(scale):
-            return []
-        faults, checked = check(path)
-        if faults or path_faults or checked != fingerprint:
-            file, reason = (faults or path_faults or [(MANIFEST, "changed while it was read")])[0]
-            raise CrateError(f"{path}: {file}: {reason}; nothing is imported, fetch or make it anew")
-
-        needed = (name for name in members if name.endswith(".record.json") or "/imported/records/" in name)
-        contents = {name: content(name) for name in dict.fromkeys([*runs, *needed])}
-        facts = {"name": path.name, **({"published": True} if published else {})}
-        return _take_in(path, scale, facts, listed, removed, contents, runs)
-
-
-def _take_in(
-    path: Path, scale: str, about: dict, listed: bytes, removed: bytes, contents: dict[str, bytes], runs: dict
-) -> list[str]:
-    from clpapers.archive.check import CrateError
-
-    facts, fingerprint = Facts(scale), hashlib.sha256(listed).hexdigest()
-    no_more = taken_out(scale) | files_of(removed).items()
+    known = fingerprint(path)
+    if any(known in crates(file.parts[1]) for file in RESULTS.glob(f"*/{FOLDER}/crates.json")):
+        return []
+    remedy = "nothing is imported, fetch or make it anew"
+    crate = sound(path, remedy, lambda name: name == TAKEN_OUT or RUN.fullmatch(name))
+    runs = {name: match for name in crate.texts if (match := RUN.fullmatch(name))}
+    removed = files_of(crate.texts.get(TAKEN_OUT, b""))
+    out = {name: RUN.fullmatch(str(block_of(name))) for name in removed}
+    if wrong := [name for name, match in out.items() if match is None or not is_imported(name)]:
+        raise CrateError(f"{path}: {TAKEN_OUT}: {escaped(wrong[0])} is no imported run's record; nothing is imported")
+    scales = {match["scale"] for match in (*runs.values(), *out.values()) if match}
+    if len(scales) != 1:
+        raise CrateError(f"{path}: has runs of {len(scales)} scales; give a crate with runs of one")
+    (scale,) = scales
+    if not (CONFIG / "scales" / f"{scale}.yaml").is_file():
+        raise CrateError(f"{path}: runs of scale {scale!r}, which config/scales/ does not have")
+    no_more = taken_out(scale) | removed.items()
     deleted = {Path(name) for name, digest in no_more if Path(name).is_file() and sha256(name) == digest}
-    by_digest = {hashlib.sha256(text).hexdigest(): text for name, text in contents.items() if name not in runs}
     files: dict[Path, bytes] = {}
     notes: list[str] = []
-    imported_runs = 0
+    imported_runs, facts, there = 0, Facts(scale), crate.by_digest
     for name, match in runs.items():
-        recorded = contents[str(record_path(name))]
+        recorded = crate.texts[str(record_path(name))]
         record = json.loads(recorded)
-        out = folder_of(scale) / match["place"] / f"{match['block']}.json"
-        stays_out = (str(record_path(out)), hashlib.sha256(recorded).hexdigest()) in no_more
+        out_file = folder_of(scale) / match["place"] / f"{match['block']}.json"
+        stays_out = (str(record_path(out_file)), hashlib.sha256(recorded).hexdigest()) in no_more
         try:
-            spec, seeds = results(contents[name])
+            spec, seeds = results(crate.texts[name])
             if hash_of(spec) != match["hash"]:
                 raise ValueError(f"is of cell {hash_of(spec)}, not of the cell in its name")
             if not sorted(seeds) == record.get("seeds") == list(block_seeds(match["block"])):
                 raise ValueError(f"holds seeds {sorted(seeds)}, not the ones in its name")
             _fit(record["data"], facts)
-            notes += () if stays_out else _differences(path, out, seeds, deleted)
+            notes += () if stays_out else _differences(path, out_file, seeds, deleted)
         except (*UNFIT, ConfigError) as error:
             reason = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
             raise CrateError(f"{path}: {name}: {reason}; nothing is imported") from None
-        if stays_out or out in files or (out.exists() and record_path(out) not in deleted):
+        if stays_out or out_file in files or (out_file.exists() and record_path(out_file) not in deleted):
             continue
         imported_runs += len(seeds)
-        files |= {record_path(out): recorded, out: contents[name]}
-        files |= dict(_ancestors(scale, record, by_digest))
+        behind = records_behind(record, lambda item: there.get(str(item.get("record"))))
+        files |= {record_path(out_file): recorded, out_file: crate.texts[name]}
+        files |= {record_by_digest(scale, digest): text for digest, text in behind.items()}
     for file in deleted:
         block_of(file).unlink(missing_ok=True)
         file.unlink()
     for file, text in files.items():
         write_bytes(file, text)
-    for text in filter(None, (removed, listed)):
+    for text in (crate.texts[name] for name in (TAKEN_OUT, MANIFEST) if name in crate.texts):
         write_bytes(folder_of(scale) / "crates" / f"{hashlib.sha256(text).hexdigest()}.txt", text)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    all_crates = crates(scale) | {fingerprint: about | {"imported": day}}
+    about = {"name": path.name, **({"published": True} if published else {}), "imported": day}
+    all_crates = crates(scale) | {crate.fingerprint: about}
     write_text(folder_of(scale) / "crates.json", json.dumps(all_crates, indent=1) + "\n")
     counts = f"{imported_runs} runs imported" + (f", {len(deleted)} files of runs taken out" if deleted else "")
-    return [f"{path}: {counts}, manifest SHA-256 {fingerprint}", *notes]
+    return [f"{path}: {counts}, manifest SHA-256 {crate.fingerprint}", *notes]
 
 
 def _fit(data: dict, facts: Facts) -> None:
@@ -324,17 +276,6 @@ def _fit(data: dict, facts: Facts) -> None:
         pinned = facts.datasets.get(name, {}).get("sha256") or {}
         if any(pinned.get(part) not in (None, digest) for part, digest in recorded["sha256"].items()):
             raise ValueError(f"was trained on another {name} than config/datasets.yaml has")
-
-
-def _ancestors(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[tuple[Path, bytes]]:
-    """The crate's records of all files that a run descends from: the path to write each to, and its text."""
-    queue, seen = [record], set()
-    while queue:
-        for item in queue.pop()["inputs"]:
-            if (digest := str(item.get("record"))) in by_digest and digest not in seen:
-                seen.add(digest)
-                yield record_by_digest(scale, digest), by_digest[digest]
-                queue.append(json.loads(by_digest[digest]))
 
 
 def _differences(crate: Path, out: Path, seeds: dict[int, dict], deleted: Collection[Path]) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from clpapers.archive.check import CrateError, Members, check, opened
-from clpapers.archive.imported import RUN, TAKEN_OUT, files_of
-from clpapers.provenance import record_path
+from clpapers.archive.check import CrateError, sound
+from clpapers.archive.imported import RUN, TAKEN_OUT
+from clpapers.provenance import files_of, record_path
 from clpapers.runs.result_schema import results
 
 
@@ -36,32 +36,14 @@ def runs_of(crates: Iterable[Path]) -> tuple[dict[str, Run], set[tuple[str, str]
     found: list[tuple[str, Run]] = []
     out: set[tuple[str, str]] = set()
     for path in crates:
-        faults, _ = check(path)
-        if not faults:
-            with opened(path) as (members, _):
-                out |= files_of(_read(members, TAKEN_OUT)).items() if TAKEN_OUT in members else set()
-                runs = {name: _run(members, name) for name in filter(RUN.fullmatch, members)}
-            faults = list(_unfit(runs))
-            found += runs.items()
-        if faults:
-            file, reason = faults[0]
-            raise CrateError(f"{path}: {file}: {reason}; take it from git again, or fetch or make it anew")
+        remedy = "take it from git again, or fetch or make it anew"
+        crate = sound(path, remedy, lambda name: name == TAKEN_OUT or RUN.fullmatch(name))
+        out |= files_of(crate.texts.get(TAKEN_OUT, b"")).items()
+        for name in filter(RUN.fullmatch, crate.texts):
+            try:
+                results(crate.texts[name])
+            except ValueError as error:
+                raise CrateError(f"{path}: {name}: {error}; {remedy}") from None
+            found.append((name, Run(crate.texts[name], crate.texts[str(record_path(name))])))
     present = [(name, run) for name, run in found if (str(record_path(name)), run.digest) not in out]
     return dict(reversed(present)), out
-
-
-def _read(members: Members, name: str) -> bytes:
-    with members[name]() as stream:
-        return stream.read()
-
-
-def _run(members: Members, name: str) -> Run:
-    return Run(_read(members, name), _read(members, str(record_path(name))))
-
-
-def _unfit(runs: dict[str, Run]) -> Iterable[tuple[str, str]]:
-    for name, run in runs.items():
-        try:
-            results(run.content)
-        except ValueError as error:
-            yield name, str(error)

@@ -9,7 +9,6 @@ a running job are not checked.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import functools
 import json
 import os
@@ -33,13 +32,19 @@ from clpapers.graph import jobs
 from clpapers.graph.jobs import Job
 from clpapers.home import place
 from clpapers.provenance import (
+    AS_RECORDED,
+    BY_CHECKSUM,
+    CHANGED,
+    EDITED,
     MANIFEST,
-    ProvenanceError,
+    MISSING,
+    NO_RECORD,
+    REMADE,
     as_published,
     escaped,
+    files_of,
     is_imported,
-    read_record,
-    record_by_digest,
+    record_apart,
     record_path,
 )
 from clpapers.targets.footnotes import notes_on
@@ -95,7 +100,7 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
                 expected[record] = check.job_of(record)
         for record in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where its papers are unknown, or no list
-                expected[record] = check.job_of(record, (check.record(record) or {}).get("papers"))
+                expected[record] = check.job_of(record, (check.files.record(record) or {}).get("papers"))
         for record in (each for kind in KEPT for each in (RESULTS / plan.scale / kind).rglob("[!.]*.record.json")):
             with contextlib.suppress(ConfigError):  # with its ancestors
                 if record not in expected:
@@ -124,7 +129,8 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
         check.imported_all()
         check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys() | check.site())
     findings = sorted(dict.fromkeys(check.findings), key=lambda finding: finding.file)
-    return [f._replace(severity=FAILURE) if strict else f for f in findings], len(check.digests)
+    hashed = sum(map(bool, check.files.digests.values()))
+    return [f._replace(severity=FAILURE) if strict else f for f in findings], hashed
 
 
 def _with_inputs(check: _Check, record: Path) -> Iterator[tuple[Path, Job]]:
@@ -179,14 +185,13 @@ def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
 
 
 class _Check:
-    """The digests and records read until now, and the findings."""
+    """The files and plans read until now, and the findings."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
         self.plans: dict[str, Plan] = {}  # by the file of a choice
         self.findings: list[Finding] = []
-        self.digests: dict[Path, str] = {}
-        self.records: dict[Path, dict | None] = {}
+        self.files = provenance.Files()
 
     def job_of(self, record: Path, papers: Collection[str] | None = None) -> Job:
         """The job of a record, by the plan that it was done by."""
@@ -198,7 +203,7 @@ class _Check:
 
     def recorded_plan(self, record: Path) -> Plan | None:
         """The same; None where the record names no choice of runs."""
-        file = (self.record(record) or {}).get("choice")
+        file = (self.files.record(record) or {}).get("choice")
         if file is None:
             return None
         if file not in self.plans:
@@ -217,68 +222,37 @@ class _Check:
 
     def hash_all(self, paths: Iterable[Path]) -> None:
         """Hash files in advance, one on each core at a time."""
-        paths = [path for path in dict.fromkeys(paths) if path.is_file()]
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            for _ in threads.map(self.digest, paths):
+            for _ in threads.map(self.files.digest, dict.fromkeys(paths)):
                 pass
 
-    def digest(self, path: Path) -> str:
-        """The SHA-256 of a file; empty, with a finding, where it cannot be read."""
-        if path not in self.digests:
-            try:
-                self.digests[path] = provenance.sha256(path)
-            except OSError as error:
-                self.digests[path] = ""
-                self.fail(path, f"cannot be read ({error.strerror}); make it readable")
-        return self.digests[path]
-
-    def record(self, path: Path) -> dict | None:
-        """The record of a file; None without a readable one."""
-        own_path = record_path(path)
-        if own_path not in self.records:
-            try:
-                self.records[own_path] = read_record(path)
-            except ProvenanceError:
-                self.records[own_path] = None
-        return self.records[own_path]
-
-    def sound(self, path: Path) -> bool:
-        """Whether a file is as its own record says; a record, as its seal says. Another check reports it if not."""
-        record = self.record(path)
-        if path.parts[0] == "config":
-            return True
-        if record is None:
-            return False
-        if path == record_path(path):
-            return record.get("seal") == provenance.seal(record)
-        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(as_published(path))
+    def own(self, path: Path, remedy: str, record: dict | None = None) -> None:
+        """Check a file against its record, or a record against its seal."""
+        state = self.files.state(path, record)
+        if state == MISSING:
+            closed = self.files.unreadable.get(str(path))
+            fault = f"cannot be read ({closed}); make it readable" if closed else "missing, or no plain file"
+            self.fail(path, fault if closed else f"{fault}, and its record is there; snakemake {path} --cores")
+        elif state == NO_RECORD:
+            self.fail(path, f"no record {record_path(path).name} beside it, or none that can be read; {remedy}")
+        elif state != AS_RECORDED:
+            self.fail(path, f"edited: {EDITED[state]}; {remedy}")
 
     def job(self, path: Path, job: Job) -> None:
         """Check one job's outputs and its record at `path`."""
-        present = [file for file in job.outputs if file.is_file()]
+        first, remedy = job.outputs[0], f"snakemake {job.outputs[0]} --cores --force"
+        record = self.files.record(path)
         for file in job.outputs:
-            if file not in present:
-                self.fail(file, f"missing, or no plain file, and its record is there; snakemake {file} --cores")
-        record, remedy = self.record(path), f"snakemake {job.outputs[0]} --cores --force"
+            self.own(file, remedy, record)
         if record is None:
-            for file in present:
-                self.fail(file, f"no record {path.name} beside it, or none that can be read; {remedy}")
             return
-        self.digest(path)
-        if not self.sound(path):
-            fault = "its seal is not the digest of its content" if record.get("seal") else "it has no seal"
-            self.fail(path, f"edited: {fault}; {remedy}")
-        recorded = {item["path"]: item["sha256"] for item in record["outputs"]}
-        if recorded.keys() != {str(file) for file in job.outputs}:
+        self.own(path, remedy)
+        if {item["path"] for item in record["outputs"]} != {str(file) for file in job.outputs}:
             self.fail(path, f"a record of other files than those beside it; {remedy}")
-        for file in present:
-            if self.digest(file) != recorded.get(str(file)):
-                self.fail(file, f"edited: not the bytes that its record holds; {remedy}")
-        first = job.outputs[0]
         if {item["path"] for item in record["inputs"]} != {str(file) for file in job.inputs}:
             self.fail(first, f"made of other files than config/ asks for; {remedy}")
         for item in record["inputs"]:
-            self.input(first, record, item, remedy)
+            self.input(first, item, remedy)
         if job.code != record["code"]:
             self.fail(first, f"made by other code ({record['code']}) than there is now ({job.code}); {remedy}")
         if record.get("settings", job.settings) != job.settings:
@@ -290,58 +264,28 @@ class _Check:
             self.warn(first, f"made by a working tree with edits that {commit} does not have; commit, then {remedy}")
         self.disclosures(first, record, remedy)
 
-    def input(self, reader: Path, record: dict, item: dict, remedy: str) -> None:
-        """Check one input of the file `reader`, whose record is `record`."""
-        path, own_record = place(item["path"]), record_path(item["path"])
-        if not path.is_file():
-            if not own_record.is_file():  # otherwise the check of its own job has the finding
-                self.fail(reader, f"made of {path}, which is missing; {remedy}")
-            return
-        changed = self.digest(path) != item["sha256"]
-        if not self.sound(path):
-            return
-        if changed:
+    def input(self, reader: Path, item: dict, remedy: str) -> None:
+        """Check one input of the file `reader`. A fault of the input itself is found by the check of its own job."""
+        path, state = place(item["path"]), self.files.state_since(item)
+        if state in (MISSING, BY_CHECKSUM) and not record_path(path).is_file():
+            self.fail(reader, f"made of {path}, which is missing; {remedy}")
+        elif state == CHANGED and self.files.sound(path):
             self.fail(reader, f"made of another {path} than is there now; {remedy}")
-        elif path.parts[0] == "config" or path == own_record:
-            return
-        elif "record" not in item:
-            self.fail(record_path(reader), f"edited: does not say with which record {path} was read; {remedy}")
-        elif self.sound(own_record) and self.digest(own_record) != item["record"]:
-            if self.made_again(path, record):
-                self.warn(path, f"made anew, with the same bytes, since {reader} was made of it; {remedy}")
-            else:
-                self.fail(
-                    own_record, f"edited: not the record that {reader} was made with, nor one of a later job; {remedy}"
-                )
-
-    def made_again(self, path: Path, reader: dict) -> bool:
-        """Whether a sound file may have been made once more, to the same bytes, after the job of `reader` read it.
-
-        Then its record is later than the record `reader` and not of the future, the file is no older than its job, and
-        both records say the same of data sets.
-        """
-        record = self.record(path)
-        assert record is not None  # as it is sound
-        started, before = (datetime.datetime.fromisoformat(each["started"]) for each in (record, reader))
-        now = datetime.datetime.now(datetime.UTC)
-        in_time = before < started <= now and path.stat().st_mtime >= started.timestamp()
-        return in_time and not _contradicting(record["data"], reader["data"])
+        elif state == REMADE and self.files.sound(path) and self.files.sound(record_path(path)):
+            self.warn(path, f"made anew, with the same bytes, since {reader} was made of it; {remedy}")
 
     def imported(self, path: Path) -> None:
         """Check a run that was imported; other code than today's is no fault of it."""
         top, remedy = folder_of(self.plan.scale), f"delete {folder_of(self.plan.scale)} and import its crates anew"
-        record, own_record = self.record(path), record_path(path)
+        record, own_record = self.files.record(path), record_path(path)
         if path == own_record:
             return
+        self.own(path, remedy)
         if record is None:
-            self.fail(path, f"imported without a record {own_record.name}, or with none that can be read; {remedy}")
             return
-        if not self.sound(own_record):
-            self.fail(own_record, f"edited: its seal is not the digest of its content; {remedy}")
-        if not self.sound(path):
-            self.fail(path, f"edited: not the bytes that its record holds; {remedy}")
+        self.own(own_record, remedy)
         for file in (path, own_record):
-            if source_of(file, self.digest(file)) is None:
+            if source_of(file, self.files.digest(file)) is None:
                 self.fail(file, f"edited, or put there by hand: in no crate that {top / 'crates.json'} has; {remedy}")
         if self.plan.settings["sources"] == "real" and any(facts["standin"] for facts in record["data"].values()):
             self.fail(path, f"trained on a stand-in; {remedy}")
@@ -360,21 +304,19 @@ class _Check:
     def published_input(self, run: Path, record: dict, item: dict, remedy: str) -> None:
         """Check that an input of an imported run, where it exists, is the one that the run read."""
         path = place(item["path"])
-        if not path.is_file() or self.digest(path) == item["sha256"] or not self.sound(path):
+        if self.files.state_since(item) != CHANGED or not self.files.sound(path):
             return
         if path.parts[2] == "selection":
             self.warn(run, f"trained with what another {path} selected than is there now; {remedy}")
         elif path.parts[2] == "streams" and self.of_other_code(path, item):
             self.warn(run, f"{BY_OTHERS}; it read another {path} than is drawn now, clpapers verify compares")
-        elif path.parts[2] == "streams" or _contradicting(record["data"], (self.record(path) or {}).get("data", {})):
+        elif path.parts[2] == "streams" or _contradicting(record["data"], (self.files.record(path) or record)["data"]):
             self.fail(run, f"trained on another {path} than is there now; {remedy}")
 
     def of_other_code(self, path: Path, item: dict) -> bool:
         """Whether other code made the published input `item` than the present file, by their records."""
-        published = record_by_digest(self.plan.scale, str(item.get("record")))
-        if not published.is_file() or self.digest(published) != published.stem:
-            return False
-        return json.loads(published.read_bytes())["code"] != (self.record(path) or {}).get("code")
+        published = record_apart(self.plan.scale, item)
+        return published is not None and json.loads(published)["code"] != (self.files.record(path) or {}).get("code")
 
     def imported_all(self) -> None:
         """Check all imported files, and that their folder has no others."""
@@ -385,7 +327,7 @@ class _Check:
             self.imported(path)
         ours = {top / "crates.json", *runs, *map(record_path, runs)}
         for path in sorted(path for path in top.rglob("*") if not path.is_dir() and path not in ours):
-            if path.parent in (top / "records", top / "crates") and self.digest(path) == path.stem:
+            if path.parent in (top / "records", top / "crates") and self.files.digest(path) == path.stem:
                 continue
             self.fail(path, "edited, or put there by hand: no import writes it; delete it, and import its crates anew")
 
@@ -393,7 +335,7 @@ class _Check:
         """Check that a file discloses the stand-ins and reductions of its ancestors."""
         inherited: dict = {}
         for item in record["inputs"]:
-            inherited |= (self.record(Path(item["path"])) or {}).get("data", {})
+            inherited |= (self.files.record(Path(item["path"])) or {}).get("data", {})
         lacking = ", ".join(name for name in inherited if name not in record["data"])
         if lacking:
             self.fail(reader, f"its record says nothing of {lacking}, which it descends from; {remedy}")
@@ -406,7 +348,7 @@ class _Check:
             if kind and self.plan.scale == "paper":
                 self.fail(reader, f"{name} is {kind}, at the scale of the paper; {remedy}")
         target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
-        if target is None or reader != target.outputs[0] or self.record(target.metrics) is None:
+        if target is None or reader != target.outputs[0] or self.files.record(target.metrics) is None:
             return
         plan = self.plan_of(record_path(reader))
         notes = notes_on(plan, target, jobs.reduced(plan, target))
@@ -420,10 +362,9 @@ class _Check:
         """Check the files that the site's manifest names; returns them."""
         folder = RESULTS / self.plan.scale / "report"
         manifest, found = folder / MANIFEST, set()
-        lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
-        for digest, _, name in (line.partition("  ") for line in lines):
+        for name, digest in (files_of(manifest.read_bytes()) if manifest.is_file() else {}).items():
             found.add(path := folder / name)
-            if not path.is_file() or self.digest(path) != digest:
+            if not path.is_file() or self.files.digest(path) != digest:
                 fault = "edited: not the bytes that the manifest has" if path.is_file() else "missing"
                 self.fail(path, f"{fault}; snakemake {folder / 'index.html'} --cores --force")
         return found

@@ -1,7 +1,7 @@
-"""The ancestry of a file, or of one number of a table, from records: as a tree, text and a picture."""
+"""The ancestry of a file, or of one number of a table, from records: as a tree, and as text."""
 
 import dataclasses
-import functools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -15,26 +15,31 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.home import place
 from clpapers.metrics.factors import flat
-from clpapers.provenance import ProvenanceError, as_published, read_record, record_path
+from clpapers.provenance import (
+    AS_RECORDED,
+    BY_CHECKSUM,
+    CHANGED,
+    MISSING,
+    NOT_AS_RECORDED,
+    Files,
+    ProvenanceError,
+    as_published,
+    read_record,
+    record_apart,
+    record_path,
+)
 
-AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
-CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"
-BY_CHECKSUM = "by checksum"  # an input of an imported run, where it was trained
 T = TypeVar("T")
 
 
 # --- the tree ------------------------------------------------------------------------------------------------
 
 
-def tree(
-    path: Path | str, digest: Callable[[str], str] | None = None, keep: Callable[[str], bool] | None = None
-) -> dict:
+def tree(path: Path | str, files: Files | None = None, keep: Callable[[str], bool] | None = None) -> dict:
     """The ancestry of a file, down to the data sets.
 
-    digest: returns a file's SHA-256; pass one `functools.cache(provenance.sha256)` to several calls to read no file
-    twice.
+    files: pass the same to several calls to read no file twice.
     keep: whether to follow an input, by its path; by default all.
 
     Returns
@@ -48,6 +53,7 @@ def tree(
         - `MISSING`
         - `by checksum`, if the file is absent and only the record that an imported run was trained with exists
         - `no record`, as for a file of the configuration
+        - `seal is not of its content`, of a record that is an input
 
     - for an imported run, `source`: the crate (`name`, `imported`, `manifest`)
     - with a record, its `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`,
@@ -55,30 +61,23 @@ def tree(
 
     A file met before has only the first three and `seen`.
     """
-    digest, seen = digest or functools.cache(provenance.sha256), set()
+    files, seen = files or Files(), set()
 
-    def describe(file: str, read: str | None, read_with: str = "") -> dict:
-        if not place(file).is_file():
-            published = provenance.record_by_digest(Path(file).parts[1], read_with) if read_with else None
-            if published is None or not published.is_file():
-                return {"path": file, "sha256": None, "state": MISSING}
-            node = {"path": file, "sha256": read, "state": BY_CHECKSUM}
-            return with_facts(node, provenance.parse_record(published, file))
-        present = digest(file)
-        node = {"path": file, "sha256": present, "state": AS_RECORDED if read in (None, present) else CHANGED}
-        if Path(file) == record_path(file):
+    def describe(item: dict) -> dict:
+        file = item["path"]
+        own, since = files.state(file), files.state_since(item) if "sha256" in item else AS_RECORDED
+        state = since if since in (MISSING, BY_CHECKSUM) or (since == CHANGED and own != NOT_AS_RECORDED) else own
+        node = {"path": file, "sha256": files.digest(file) or None, "state": state}
+        if state == BY_CHECKSUM:
+            record = record_apart(Path(file).parts[1], item) or b""
+            return with_facts(node | {"sha256": item["sha256"]}, json.loads(record))
+        found = files.record(file)
+        if state == MISSING or found is None or Path(file) == record_path(file):
             return node
-        try:
-            record = read_record(file)
-        except ProvenanceError:
-            return node if node["state"] == CHANGED else node | {"state": NO_RECORD}
-        recorded = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
-        if recorded != present:
-            node["state"] = NOT_AS_RECORDED
         if provenance.is_imported(file):
-            crate = source_of(Path(file), present) or {"name": "no crate", "imported": "–", "manifest": "–"}
-            return with_facts(node | {"source": crate}, record)
-        return with_facts(node, record)
+            crate = source_of(Path(file), files.digest(file)) or {"name": "no crate", "imported": "–", "manifest": "–"}
+            node["source"] = crate
+        return with_facts(node, found)
 
     def with_facts(node: dict, record: dict) -> dict:
         if node["path"] in seen:
@@ -91,21 +90,16 @@ def tree(
             "device": record["hardware"].get("device", "cpu"),
             "machine": provenance.device_of(record["hardware"]),
             "data": record["data"],
-            "inputs": [
-                describe(item["path"], item["sha256"], str(item.get("record", "")))
-                for item in record["inputs"]
-                if not keep or keep(item["path"])
-            ],
+            "inputs": [describe(item) for item in record["inputs"] if not keep or keep(item["path"])],
         }
 
-    return describe(str(path), None)
+    return describe({"path": str(path)})
 
 
-def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[[str], str] | None = None) -> dict:
+def of_cell(plan: Plan, target: Target, row: str, column: str) -> dict:
     """The ancestry of one number of a table: its CSV's ancestry, without the runs of other numbers.
 
     row, column: as the CSV prints them; if it has no such columns, its two factors (`selection`), or its `net` and "".
-    digest: as for `tree`.
 
     Returns the keys of `tree`, and
 
@@ -131,7 +125,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
             raise ConfigError(f"{file}: no {axis} {name!r}; there are: {available}")
     part = _part_of_number(target, row, column, display=down == "row")
     dropped = set() if part is None else _sources(plan, target) - _sources(plan, part)
-    node = tree(file, digest, lambda path: not {own := Path(as_published(path)), own.parent} & dropped)
+    node = tree(file, keep=lambda path: not {own := Path(as_published(path)), own.parent} & dropped)
     chosen = part or target
     points = [point for _, search in chosen.selections for point in search.points]
     return node | {
@@ -146,14 +140,6 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
 def cell_facts(factors: dict, cell: Cell) -> dict:
     """A cell that a number descends from: `cell`, `factors`, `view` and `settings` (see `of_cell`)."""
     return {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained_settings(cell)}
-
-
-def rows_and_columns(target: Target) -> list[tuple[str, str]]:
-    """The rows and columns of a built table, as `of_cell` takes them; numbers that share both share their ancestry."""
-    printed = _printed(target.stem.with_name(f"{target.name}.csv"))
-    down, across = _headings(target, printed)
-    columns = printed[across] if across else [""] * len(printed)
-    return list(dict.fromkeys(zip(printed[down], columns)))
 
 
 def _printed(file: Path) -> pd.DataFrame:
@@ -282,114 +268,3 @@ def text(node: dict, depth: int = 0) -> Iterator[str]:
             yield f"{pad}    data {name} from {facts['source']}, {facts['proof']}: {sums}"
     for each in node["inputs"]:
         yield from text(each, depth + 1)
-
-
-# --- as a picture --------------------------------------------------------------------------------------------
-
-COLOURS = {  # of the boxes, by stage
-    "configuration": "#eeeeee",
-    "datasets": "#cfe3f5",
-    "weights": "#cfe3f5",
-    "features": "#cfe3f5",
-    "streams": "#d5ecd9",
-    "selection": "#f3e2f0",
-    "gans": "#fdebc8",
-    "runs": "#fdebc8",
-    "metrics": "#f8d7cd",
-    "targets": "#e0daf2",
-}
-ONE_BY_ONE, OF_A_CELL = 6, 24  # siblings drawn one by one, for a file and for one number; more share a box
-WIDTH, HEIGHT = 2.3, 0.62  # inches from box to box
-
-
-def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], set[tuple[str, str]]]:
-    """A tree's files as boxes; more than `one_by_one` siblings, of one stage, data set and state, share a box.
-
-    Returns the boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
-    """
-    nodes: dict[str, dict] = {}
-    read: set[tuple[str, str]] = set()
-
-    def walk(node: dict) -> None:
-        first = nodes.setdefault(node["path"], node)
-        if "stage" not in first and "stage" in node:
-            nodes[node["path"]] = node
-        for item in node.get("inputs", []):
-            read.add((item["path"], node["path"]))
-            walk(item)
-
-    walk(node)
-    groups: dict[tuple, list[str]] = {}
-    for path, each in nodes.items():
-        parts = Path(path).parts
-        stage = each.get("stage") or (parts[2] if parts[0] == "results" and len(parts) > 3 else "configuration")
-        dataset = parts[3] if stage in ("streams", "gans", "runs") and len(parts) > 4 else ""
-        groups.setdefault((stage, dataset, each["state"]), []).append(path)
-    boxes: dict[str, dict] = {}
-    box_of: dict[str, str] = {}
-    for (stage, dataset, state), paths in groups.items():
-        for files in [paths] if len(paths) > one_by_one else [[path] for path in paths]:
-            name = files[0] if len(files) == 1 else f"{stage} {dataset} {state}"
-            label = _short(files[0]) if len(files) == 1 else " ".join([str(len(files)), stage, dataset]).strip()
-            boxes[name] = {"label": label, "stage": stage, "state": state, "files": files}
-            box_of |= dict.fromkeys(files, name)
-    return boxes, {(box_of[a], box_of[b]) for a, b in read if box_of[a] != box_of[b]}
-
-
-def _short(path: str) -> str:
-    """A file's label: its path below its stage, a line a part."""
-    parts = Path(path).parts
-    return "\n".join(parts[3:] if parts[0] == "results" and len(parts) > 3 else parts[1:] or parts)
-
-
-def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
-    """Draw a tree as an SVG, from the data on the left to the file on the right: the same tree has the same bytes.
-
-    A box whose files are not as recorded has a red border and says so.
-    """
-    import matplotlib as mpl
-    import networkx
-    from matplotlib.figure import Figure
-
-    boxes, arrows = graph(node, one_by_one)
-    readers = networkx.DiGraph((reader, read) for read, reader in arrows)
-    readers.add_nodes_from(boxes)
-    layers = enumerate(networkx.topological_generations(readers))  # by the longest way to the file
-    columns = {layer: sorted(names, key=list(boxes).index) for layer, names in layers}
-    deepest, tallest = max(columns), max(map(len, columns.values()))
-    position = {
-        name: ((deepest - layer) * WIDTH, (len(names) - 1) / 2 * HEIGHT - i * HEIGHT)
-        for layer, names in columns.items()
-        for i, name in enumerate(names)
-    }
-    settings: dict = {"svg.fonttype": "none", "svg.hashsalt": "clpapers", "font.family": "DejaVu Sans", "font.size": 6}
-    with mpl.rc_context(settings), provenance.write_atomically(Path(path)) as temporary:
-        figure = Figure(figsize=((deepest + 1) * WIDTH, max(tallest, 2) * HEIGHT))
-        axes = figure.add_axes((0, 0, 1, 1))
-        half = max(tallest, 2) / 2 * HEIGHT
-        axes.set(xlim=(-WIDTH / 2, (deepest + 0.5) * WIDTH), ylim=(-half, half))
-        axes.axis("off")
-        drawn = {}
-        for name, box in boxes.items():
-            fine = box["state"] in (AS_RECORDED, NO_RECORD, BY_CHECKSUM)
-            style: dict = {"boxstyle": "round,pad=0.5", "fc": COLOURS.get(box["stage"], "white"), "lw": 0.6}
-            label = box["label"] if fine else f"{box['label']}\n{box['state']}"
-            drawn[name] = axes.text(
-                *position[name], label, ha="center", va="center", bbox=style | {"ec": "0.5" if fine else "#bd1f01"}
-            )
-        for a, b in sorted(arrows):
-            axes.annotate(
-                "",
-                xy=position[b],
-                xytext=position[a],
-                zorder=5,  # after the boxes, which only then know where they end
-                arrowprops={
-                    "arrowstyle": "-|>",
-                    "mutation_scale": 6,
-                    "lw": 0.6,
-                    "color": "0.5",
-                    "patchA": drawn[a].get_bbox_patch(),
-                    "patchB": drawn[b].get_bbox_patch(),
-                },
-            )
-        figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})

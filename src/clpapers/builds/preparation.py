@@ -27,6 +27,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_pa
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.graph import jobs
+from clpapers.graph.maker import Maker, process
 from clpapers.graph.pages import targets_of
 from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
 
@@ -36,7 +37,6 @@ DESCRIBING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock|report(?!-after))",
     re.ASCII,
 )
-TRIED = ". Tried:"  # ends the line of a data set that no source serves, above a line for each source
 OF_PAPERS = ("all", "report", "audit")  # targets of the Snakefile that are of whole papers
 
 
@@ -213,24 +213,11 @@ class Data:
         return any_failed
 
     def _fetch(self, name: str) -> str:
-        """Build one file by its own job's command; returns the remedy, empty on success."""
-        command = "dataset" if name in self.plan.datasets else "weights"
-        folders = ["--data-folder", str(self.data_folder), "--downloads", str(self.downloads)]
-        job = subprocess.run(
-            [sys.executable, "-m", "clpapers.cli", command, "--out", str(self.path(name)), *folders],
-            capture_output=True,
-            text=True,
-        )
-        if not job.returncode and "declared" in self.facts(name):
-            sys.stderr.write(job.stderr)  # remarks on a user's own images; of other sets it lists mirrors that failed
-        return reason(job).removeprefix(f"{name}: ") if job.returncode else ""
-
-
-def reason(failed: subprocess.CompletedProcess[str]) -> str:
-    """Why a command failed, in a line of its stderr: the last, or the one above the sources that were tried."""
-    lines = failed.stderr.strip().splitlines() or [f"exit {failed.returncode}"]
-    lines = [line for line in lines if line.endswith(TRIED)] or lines
-    return lines[-1].removeprefix("clpapers: ").removesuffix(TRIED)
+        """Build one file; returns the remedy, empty on success."""
+        own = "declared" in self.facts(name)  # then it remarks on the user's images; otherwise on mirrors that failed
+        settings = {"data_folder": self.data_folder, "downloads": self.downloads}
+        maker = Maker(self.plan, functools.partial(process, remarks=own), settings=settings)
+        return maker.make(self.path(name)).removeprefix(f"{name}: ")
 
 
 def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:

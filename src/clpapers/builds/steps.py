@@ -22,7 +22,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
-from clpapers.provenance import escaped, record_path
+from clpapers.provenance import escaped
 from clpapers.runs.result_schema import results
 
 FACTOR = 10.0  # CHOICE: another machine's rounding grows at most so many times as much as a change of the weights
@@ -119,8 +119,7 @@ def _lacking(scratch: Scratch, run: Path) -> str:
     if scratch.seconds_of_features(run):
         return "its features are not made here"
     for path in filter(None, (cell.dataset, cell.weights)):
-        here = scratch.folder / path
-        if (fault := "" if here.exists() and record_path(here).exists() else scratch.make(path)) != "":
+        if fault := scratch.make(path):
             return fault
     return ""
 

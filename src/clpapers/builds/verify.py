@@ -1,12 +1,10 @@
 """Verifies published runs: a random sample is trained again here, from the seeds on, and compared."""
 
-import functools
 import hashlib
 import math
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -20,13 +18,14 @@ from clpapers.archive.check import CrateError
 from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published, published_folder
 from clpapers.archive.published import Run, runs_of
 from clpapers.budget import costs
-from clpapers.builds.preparation import Data, reason
+from clpapers.builds.preparation import Data
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, project_papers
 from clpapers.graph import jobs
-from clpapers.provenance import PACKAGE, as_published, escaped, read_record, record_path
+from clpapers.graph.maker import Maker, process
+from clpapers.provenance import PACKAGE, as_published, escaped, read_record
 from clpapers.runs.cards import resolve_device
 from clpapers.runs.result_schema import results
 
@@ -90,7 +89,7 @@ def verify(
         scratch = Scratch(plan, settings, Path(folder))
 
         def make(name: str) -> str:
-            return scratch.make(Path(name), stacking=stacked(runs[name].record))
+            return scratch.make(Path(name), "--stacking", str(int(stacked(runs[name].record))))
 
         if of_each:
             took = f"{costs.duration(sum(sample.values()))} of one core"
@@ -230,12 +229,12 @@ def _compare_with_seeds(result: bytes, published: bytes, seeds: Collection[dict]
     return AS_SEEDS if inside else DIFFERS, f"two of {len(tested)} seeds may be {max(bounds.values()):.4f} apart"
 
 
-class Scratch:
+class Scratch(Maker):
     """A folder in which the ordinary commands do jobs, with the project's data sets where it has them."""
 
     def __init__(self, plan: Plan, settings: dict, folder: Path):
-        self.plan, self.settings, self.folder = plan, settings, folder
-        self.faults: dict[Path, str] = {}  # why a file cannot be made
+        absolute = {key: Path(settings[key]).absolute() for key in ("data_folder", "downloads") if key in settings}
+        super().__init__(plan, self._run, folder, absolute, MADE_HERE)
         for part in ("config", "workflow"):
             (folder / part).symlink_to(Path(part).absolute())
         top = folder / RESULTS / plan.scale
@@ -248,10 +247,10 @@ class Scratch:
             if (RESULTS / plan.scale / part).is_dir():
                 (top / part).symlink_to((RESULTS / plan.scale / part).absolute())
 
-    @functools.cached_property
-    def environment(self) -> dict[str, str]:
+    def _run(self, command: list[str]) -> str:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        return os.environ | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+        environment = os.environ | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+        return process(command, self.folder, environment)
 
     def seconds_of_features(self, run: Path) -> float:
         """The predicted seconds of the features that a run learns from, if they are yet to be made."""
@@ -260,31 +259,3 @@ class Scratch:
         if "features" not in self.plan.datasets[dataset] or file.exists():
             return 0.0
         return costs.features(self.plan, dataset)
-
-    def make(self, path: Path, *, stacking: bool = True) -> str:
-        """Make a file and its missing inputs; returns the reason where that fails.
-
-        stacking: of a run, as its record has it.
-        """
-        if path in self.faults:  # many runs may read it: its sources are not tried again
-            return self.faults[path]
-        job = jobs.job_of(self.plan, path)
-        for each in job.inputs:
-            if not (self.folder / each).exists() or not (self.folder / record_path(each)).exists():
-                maker = jobs.job_of(self.plan, each).command if each.parts[2] != FOLDER else FOLDER
-                fault = self.make(each) if maker in MADE_HERE else f"it is made of {each}, which is not there"
-                if fault:
-                    return fault
-        options = []
-        if job.command in ("dataset", "weights"):
-            for key in ("data_folder", "downloads"):
-                options += [f"--{key.replace('_', '-')}", str(Path(self.settings[key]).absolute())]
-        if job.command in ("train", "features", "selection"):
-            options = ["--gpus", str(int(self.plan.cuda))]
-        if job.command == "train":
-            options += ["--stacking", str(int(stacking))]
-        command = [sys.executable, "-m", "clpapers.cli", job.command, "--out", str(path), *options]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
-        if done.returncode:
-            self.faults[path] = reason(done)
-        return self.faults.get(path, "")

@@ -1,56 +1,29 @@
-"""Write crates of finished runs without a library for crates, in the layout that `clpapers import` reads.
+"""Write crates of finished runs where no configuration is, in the layout that `clpapers import` reads.
 
 A run's path is results/<scale>/imported/…, as in a published crate; `records` there holds the records of its inputs.
 """
 
-from __future__ import annotations
-
-import datetime
-import hashlib
-import json
+import functools
 from collections.abc import Collection
 from pathlib import Path
-from urllib.parse import quote
 
-from clpapers.archive.check import MANIFEST, METADATA, manifest_of, write
-from clpapers.provenance import read_record, record_by_digest, record_path, write_atomically
-
-CONTEXT, PROFILE = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"
+from clpapers.archive import packing
+from clpapers.provenance import read_record, record_by_digest, record_of_input, record_path, records_behind
 
 
-def contents(run: Path) -> dict[str, bytes]:
-    """A finished run's files by their path in a crate: result, record, and the records of all that it descends from."""
-    name = str(Path(*run.parts[:2], "imported", *run.parts[3:]))
-    files = {name: run.read_bytes(), str(record_path(name)): record_path(run).read_bytes()}
-    queue = [read_record(run)]
-    while queue:
-        for item in queue.pop()["inputs"]:
-            text = record_path(item["path"]).read_bytes()
-            path = str(record_by_digest(run.parts[1], hashlib.sha256(text).hexdigest()))
-            if path not in files:
-                files[path] = text
-                queue.append(json.loads(text))
-    return files
+def name(run: Path) -> str:
+    """The path of a finished run in a crate."""
+    return str(Path(*run.parts[:2], "imported", *run.parts[3:]))
 
 
 def pack(out: Path, runs: Collection[Path]) -> None:
     """Write a crate of finished runs, a zip; it appears complete or not at all."""
-    members: dict[str, bytes] = {}
+    contents: dict[str, Path | bytes] = {}
     for run in runs:
-        members |= contents(run)
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
-    files = [{"@id": quote(name), "@type": "File", "sha256": digest} for name, digest in sorted(digests.items())]
-    files.append({"@id": MANIFEST, "@type": "File", "name": "SHA-256 of every file"})
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": f"clpapers: {len(runs)} runs of a bundle",
-        "datePublished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "hasPart": [{"@id": each["@id"]} for each in files],
-    }
-    about = {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": PROFILE}}
-    members[METADATA] = json.dumps({"@context": CONTEXT, "@graph": [about, root, *files]}, indent=1).encode()
-    digests[METADATA] = hashlib.sha256(members[METADATA]).hexdigest()
-    members[MANIFEST] = manifest_of(digests).encode()
-    with write_atomically(out) as temporary:
-        write(temporary, members)
+        scale = run.parts[1]
+        behind = records_behind(read_record(run), functools.partial(record_of_input, scale))
+        contents |= {name(run): run, str(record_path(name(run))): record_path(run)}
+        contents |= {str(record_by_digest(scale, digest)): text for digest, text in behind.items()}
+    records = {str(record_path(name(run))): read_record(run) for run in runs}
+    about = {"name": f"clpapers: {len(runs)} runs of a bundle", "description": "Runs of a node.", "authors": "clpapers"}
+    packing.pack(contents, records, out, about, "train it anew")

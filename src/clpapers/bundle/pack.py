@@ -1,37 +1,31 @@
-"""Pack a bundle: code, resolved cells, streams and data of some runs, in parts of bounded size, in the order to train.
+"""Pack a bundle: a tar of code, resolved jobs in the order to train, and the files that they read with their records.
 
-    DIR/run.py        trains it: python run.py --minutes 9 --out OUT
-    DIR/parts.json    each part's name, size and SHA-256
-    DIR/part-01.zip … the package's code, `jobs.json`, and inputs as the first jobs need them
-
-Inputs are files of the pipeline, each with its record, at their paths. Arrays are `packing.pieces`, below `data`.
+The tar unpacks to one folder. `python -m clpapers.cli train --jobs jobs.json` trains it there (`bundle.train`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import subprocess
-import sys
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tqdm
 
 from clpapers import provenance
-from clpapers.bundle import packing
+from clpapers.archive.imported import records_apart
 from clpapers.config import gans
 from clpapers.config.paths import block_name
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.graph import jobs
-from clpapers.provenance import PACKAGE, record_path
+from clpapers.provenance import PACKAGE, is_imported
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry
 STACKS = {"mlp": 10}  # seeds a job: on a GPU a stack of ten takes hardly longer than one (docs/performance.md)
-PARTS, JOBS, DATA, SITE = "parts.json", "jobs.json", "data", "site"
+JOBS = "jobs.json"
 Run = tuple[str, int]  # a cell's hash, a seed
 
 
@@ -40,28 +34,26 @@ def pack(
     runs: Iterable[Run],
     out: Path,
     *,
+    make: Callable[[Path], str],
     seconds: Mapping[str, float | None],
     of_card: Mapping[str, float],
-    megabytes: float,
     stack: int | None,
-    options: list[str],
 ) -> str:
-    """Write a bundle of some runs into a new folder; returns a line that counts them.
+    """Write a bundle of some runs, a compressed tar; returns a line that counts them.
 
     Parameters
     ----------
 
     - runs: in the order in which to train them.
+    - make: makes an input that is not there; returns why it cannot.
     - seconds: the predicted seconds of a seed on a core here, by cell; None where nobody measured.
     - of_card: the predicted seconds of a whole card, where there is a prediction.
-    - megabytes: the largest size of a part.
     - stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
-    - options: Snakemake's, for inputs that are yet to be made.
 
-    Raises `ConfigError` where inputs cannot be made, a search is to be trained first, or the folder is not empty.
+    Raises `ConfigError` where inputs cannot be made, a search is to be trained first, or the file is there already.
     """
-    if out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out}: there is something already; name a new folder")
+    if out.exists():
+        raise ConfigError(f"{out}: there is something already; name a new file")
     files = list(_files(plan, runs, stack))
     if not files:
         raise ConfigError("pack: no run is missing of what was named; name other targets, or cells by their hash")
@@ -73,24 +65,37 @@ def pack(
         raise ConfigError(
             f"{searches[0]}: a search to train first; snakemake {searches[0]} --cores, or name other runs"
         )
-    _make(absent, options)
+    absent.sort(key=lambda path: path.parts[2] == "streams")  # these read others, and are many
+    at_once = 1 if absent and absent[0].parts[2] != "streams" else len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(at_once) as threads:
+        for path, fault in zip(absent, threads.map(make, absent)):
+            if fault:
+                raise ConfigError(f"pack: {path}: could not be made: {fault}")
     origin = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
-    errands = [_errand(plan, job, seconds, of_card) | origin for job in planned.values()]
-    out.mkdir(parents=True, exist_ok=True)
-    writer = _Writer(out, int(megabytes * 1e6))
-    writer.add(JOBS, json.dumps(errands).encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        writer.add(f"src/{path.relative_to(PACKAGE.parent)}", path.read_bytes())
-    package = Path(tqdm.__file__).parent  # pure Python, which training imports and few nodes have
-    for path in sorted(package.rglob("*.py")):
-        writer.add(f"{SITE}/{path.relative_to(package.parent)}", path.read_bytes())
-    for path in inputs:
-        writer.add_input(path)
-    writer.end()
-    provenance.write_text(out / "run.py", (Path(__file__).with_name("run.py")).read_text(encoding="utf-8"))
-    seeds = sum(len(errand["seeds"]) for errand in errands if errand["command"] == "train")
-    size = sum(part["bytes"] for part in writer.parts) / 1e6
-    return f"{out}: {seeds} runs in {len(errands)} jobs, {len(writer.parts)} parts, {size:.1f} MB"
+    listed = [_resolved(plan, job, seconds, of_card) | origin for job in planned.values()]
+    records = provenance.ancestry(*inputs)
+    apart = [
+        each for path, record in records.items() if is_imported(path) for each in records_apart(plan.scale, record)
+    ]
+    with provenance.write_atomically(out) as temporary, tarfile.open(temporary, "w:gz", compresslevel=6) as tar:
+        top = out.name.partition(".")[0]
+        info, text = tarfile.TarInfo(f"{top}/{JOBS}"), json.dumps(listed).encode()
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+        for package in (PACKAGE, Path(tqdm.__file__).parent):  # tqdm is pure Python, and few nodes have it
+            for path in sorted(package.rglob("*.py")):
+                tar.add(path, f"{top}/src/{path.relative_to(package.parent)}", filter=_anonymous)
+        for path in dict.fromkeys([*inputs, *records, *apart]):
+            tar.add(path.resolve(), f"{top}/{path}", filter=_anonymous)
+    count = sum(len(each["seeds"]) for each in listed if each["command"] == "train")
+    return f"{out}: {count} runs in {len(listed)} jobs, {out.stat().st_size / 1e6:.1f} MB"
+
+
+def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The entry of a file, without its owner's name."""
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
 
 
 def _files(plan: Plan, runs: Iterable[Run], stack: int | None) -> Iterator[Path]:
@@ -120,90 +125,28 @@ def _neighbours(seeds: list[int]) -> Iterator[range]:
             start = i
 
 
-def _errand(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None], of_card: Mapping[str, float]) -> dict:
-    """A job as `cli.errands` takes it."""
-    errand: dict = {"chosen": [], "gans": [], "last": None}
-    if job.command == "gans":
-        shared, seed = job.subject
-        spec, seeds, key, errand["last"] = shared.spec, [seed], str(shared.folder), shared.last
+def _resolved(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None], of_card: Mapping[str, float]) -> dict:
+    """A job as `cli.bundle_worker` takes it, without the configuration."""
+    if isinstance(job, jobs.RunJob):
+        cell, seeds, chosen, last, key = job.cell, list(job.seeds), job.selections, False, job.cell.hash
     else:
-        cell, block, selections, shared = job.subject
-        if cell.method:
-            raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
-        spec, seeds, key, errand["chosen"] = cell.spec, list(block), cell.hash, list(map(str, selections))
-        errand["gans"] = [str(shared.file(seed)) for seed in seeds] if shared else []
+        assert isinstance(job, jobs.GansJob)
+        shared = job.shared
+        cell, seeds, chosen, last, key = shared.cell, [job.seed], [], shared.last, str(shared.folder)
+    if cell.method:
+        raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
     seconds_each = seconds.get(key)
-    return errand | {
+    return {
         "command": job.command,
         "out": str(job.outputs[0]),
         "seeds": seeds,
-        "spec": spec,
-        "classes": len(plan.datasets[spec["dataset"]]["classes"]),
+        "spec": cell.spec,
+        "classes": len(plan.datasets[cell.spec["dataset"]]["classes"]),
         "inputs": list(map(str, job.inputs)),
+        "chosen": list(map(str, chosen)),
+        "last": last,
         "code": job.code,
         "settings": job.settings,
         "seconds": None if seconds_each is None else seconds_each * len(seeds),
         "card_seconds": of_card[key] * len(seeds) if key in of_card else None,
     }
-
-
-def _make(paths: list[Path], options: list[str]) -> None:
-    """Let Snakemake make absent inputs."""
-    if not paths:
-        return
-    command = [
-        sys.executable,
-        "-m",
-        "clpapers.cli.snakemake",
-        *map(str, paths),
-        "--cores",
-        "--quiet",
-        "rules",
-        *options,
-    ]
-    subprocess.run(command, stdout=sys.stderr)
-    if lost := [path for path in paths if not path.is_file()]:
-        raise ConfigError(f"pack: {lost[0]} and {len(lost) - 1} more could not be made; see above")
-
-
-class _Writer:
-    """Writes the parts, one after another; none is larger than `limit` bytes, unless a single piece is."""
-
-    def __init__(self, out: Path, limit: int):
-        self.out, self.limit = out, limit
-        self.parts: list[dict] = []
-        self._begin()
-
-    def _begin(self) -> None:
-        self.buffer = io.BytesIO()
-        self.archive = zipfile.ZipFile(self.buffer, "w")
-
-    def add(self, name: str, content: bytes) -> None:
-        """Add a file to the present part, or begin the next."""
-        stored = name.startswith(f"{DATA}/")
-        most = len(content) // (1 if stored else 3) + 4096
-        if self.archive.namelist() and self.buffer.tell() + most > self.limit:
-            self.end()
-            self._begin()
-        packed = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-        self.archive.writestr(zipfile.ZipInfo(name, EPOCH), content, packed)
-
-    def add_input(self, path: Path) -> None:
-        """Add a file that jobs read, with its record; arrays in pieces."""
-        record = record_path(path)
-        if record.is_file() and record != path:
-            self.add(str(record), record.read_bytes())
-        if path.suffix == ".npz":
-            slow = path.parts[2] in ("datasets", "weights")
-            for name, content in (packing.cached_pieces if slow else packing.pieces)(path):
-                self.add(f"{DATA}/{path}/{name}", content)
-        else:
-            self.add(str(path), path.read_bytes())
-
-    def end(self) -> None:
-        """Write the present part, and the list of all parts until now."""
-        self.archive.close()
-        content, name = self.buffer.getvalue(), f"part-{len(self.parts) + 1:02}.zip"
-        (self.out / name).write_bytes(content)
-        self.parts.append({"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
-        provenance.write_text(self.out / PARTS, json.dumps(self.parts, indent=1) + "\n")

@@ -31,6 +31,10 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     """The command with its options; `makes` says whether it makes a file of the pipeline."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.command == "train" and options.jobs:
+        if options.until is None:
+            parser.error("train --jobs: give --until MINUTES, too")
+        options.makes = False
     if options.command == "stream" and (given := [key for key in STREAMS if getattr(options, key) is not None]):
         if missing := [f"--{key}" for key in STREAMS[:3] if key not in given]:
             parser.error(f"stream: {', '.join(f'--{key}' for key in given)}: give {', '.join(missing)} too")
@@ -39,7 +43,8 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
+    without_config = getattr(options, "check", None) or getattr(options, "jobs", None)
+    if not Path("config/config.yaml").is_file() and not without_config:
         from clpapers import home
 
         if options.makes or options.command not in (ANYWHERE if home.root() == home.CARRIED else (*ANYWHERE, "next")):
@@ -58,13 +63,19 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_here(options: argparse.Namespace) -> int:
     """Run a command in the project's folder."""
-    from clpapers.cli.job_context import JobContext
     from clpapers.provenance import Refusal, escaped
 
     try:
+        if getattr(options, "jobs", None):
+            from clpapers.bundle.train import train
+
+            print(train(options.jobs, options.out, options.until, options.abreast, options.without))
+            return 0
         if not options.makes:
             people = importlib.import_module("clpapers.cli.describe")
             return getattr(people, getattr(options, "does", options.command))(options) or 0
+        from clpapers.cli.job_context import JobContext
+
         task: JobContext = JobContext(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
@@ -181,6 +192,14 @@ def _parser() -> argparse.ArgumentParser:
         made[name].add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
     text = "whether seeds of MLPs are one stack on a CPU; by default the faster choice on this machine"
     made["train"].add_argument("--stacking", type=int, choices=(0, 1), help=text)
+    text = "a bundle's jobs (`clpapers pack`): trains them all, into crates in the folder --out, and needs no config/"
+    made["train"].add_argument("--jobs", type=Path, metavar="jobs.json", help=text)
+    text = "with --jobs: from now until all is written"
+    made["train"].add_argument("--until", type=float, metavar="MINUTES", help=text)
+    text = "with --jobs: processes at a time; as many as the cores and the card's memory hold"
+    made["train"].add_argument("--abreast", type=int, metavar="N", help=text)
+    text = "with --jobs: leave out jobs with it in their path"
+    made["train"].add_argument("--without", nargs="+", default=[], metavar="WORD", help=text)
     for name in ("scorecard", "report"):
         text = "the papers; for a report config.yaml's by default"
         made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=text)
@@ -198,9 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("lineage", "show the ancestry of a paper, a target, a file or one number of a table", "--scale")
     sub.add_argument("name", metavar="PAPER[/TARGET]|FILE")
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='one number, as the CSV names it; quote a comma: "a, b",c')
-    form = sub.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="as JSON")
-    form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub.add_argument("--json", action="store_true", help="as JSON")
     sub = command("cell", "show the origin of each value of a cell: the file, the line and the layer", "--scale")
     text = "its hash, as in results/<scale>/runs/index.csv; of a target, the hashes of its cells are listed"
     sub.add_argument("hash", metavar="HASH|PAPER/TARGET", help=text)
@@ -257,11 +274,10 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("pack", "pack code, streams and data of runs into a bundle that trains on a node without a network")
     text = "papers, targets or cells in the order to train, with seeds (default: all); config.yaml's papers by default"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET][:SEEDS]|HASH[:SEEDS]", help=text)
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder; python DIR/run.py trains it")
+    sub.add_argument("--out", required=True, type=Path, metavar="FILE.tgz", help="the bundle to write")
     text = "the core-hours that choose runs of papers and targets, or all; a build's by default"
     sub.add_argument("--hours", type=core_hours, metavar="H", help=text)
     sub.add_argument("--card", action="store_true", help="the node has a GPU: its costs choose, and hours are a card's")
-    sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="the largest size of a part")
     text = "seeds a job, neighbours of one cell; by default ten for an MLP, otherwise one"
     sub.add_argument("--stack", type=int, metavar="N", help=text)
     sub.add_argument("--scale", help="the scale; config.yaml's by default")

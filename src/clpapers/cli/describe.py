@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import csv
-import functools
 import json
 import re
 import subprocess
@@ -30,15 +29,15 @@ NAMED = 3  # questions of a step that `clpapers next` names
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print or draw the ancestry of a file, of a target or of all built targets of a paper."""
+    """Print the ancestry of a file, of a target or of all built targets of a paper."""
     from clpapers.audit import lineage
 
     files = [Path(options.name)]
     if not files[0].is_file():
         files = _built(options)
     if options.cell is None:
-        digest = functools.cache(provenance.sha256)
-        nodes = [lineage.tree(file, digest) for file in files]
+        read = provenance.Files()
+        nodes = [lineage.tree(file, read) for file in files]
     else:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
         choice_file = provenance.read_record(files[0]).get("choice")  # of its runs and methods from outside
@@ -51,11 +50,7 @@ def lineage(options: argparse.Namespace) -> None:
             )
         row, column = names
         nodes = [lineage.of_cell(plan, job.target, row, column)]
-    if options.svg:
-        if len(nodes) > 1:
-            raise Refusal(f"{options.name}: --svg {options.svg}: give one target of it, such as {files[0]}")
-        lineage.picture(nodes[0], options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
-    elif options.json:
+    if options.json:
         print(json.dumps(nodes[0] if len(nodes) == 1 else nodes, indent=1))
     else:
         print("\n".join(provenance.escaped(line) for node in nodes for line in lineage.text(node)))
@@ -262,10 +257,10 @@ def desiderata(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one; 1 where it has faults."""
-    from clpapers.archive import crate
+    from clpapers.archive import check, crate
 
     if options.check:
-        faults, fingerprint = crate.check(options.check)
+        faults, fingerprint = check.check(options.check)
         print("\n".join([f"{file}: {reason}" for file, reason in faults] or [f"{options.check}: as recorded"]))
         print(f"manifest SHA-256 {fingerprint}")
         return int(bool(faults))
@@ -302,6 +297,7 @@ def pack(options: argparse.Namespace) -> None:
     from clpapers.budget import card_costs, costs, priority
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
+    from clpapers.graph.maker import Maker, process
 
     every = options.hours in (None, "all") or options.hours >= ALL_HOURS
     settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
@@ -334,18 +330,16 @@ def pack(options: argparse.Namespace) -> None:
         print(f"{name}: not at hand, left out: {remedy}")
     pending = [run for run in pending if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
     seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in pending})
-    of_inputs = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
-    size, stack = options.part_mb, options.stack
+    here = (
+        plan if not options.card else Plan(plan.scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
+    )
+    maker = Maker(here, process, settings=settings)
     of_card = {
         key: card_costs.seconds(plan, plan.cells[key], took)
         for key, took in seconds.items()
         if took and key in plan.cells
     }
-    print(
-        pack(
-            plan, pending, options.out, seconds=seconds, of_card=of_card, megabytes=size, stack=stack, options=of_inputs
-        )
-    )
+    print(pack(plan, pending, options.out, make=maker.make, seconds=seconds, of_card=of_card, stack=options.stack))
 
 
 def publish(options: argparse.Namespace) -> None:

@@ -5,24 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Protocol
-
     from clpapers.cli.job_context import Training
-
-    class Shared(Protocol):
-        """GANs to train, of a plan (`config.gans`) or of a bundle."""
-
-        @property
-        def spec(self) -> dict: ...
-        @property
-        def last(self) -> bool: ...
-        @property
-        def dataset(self) -> str: ...
-        def stream(self, seed: int) -> Path: ...
+    from clpapers.config.gans import Gans
 
 
-def gans(task: Training[tuple[Shared, int]]) -> None:
+def gans(task: Training[tuple[Gans, int]]) -> None:
     """results/<scale>/gans/<dataset>/<order>/<gan>-<hash>/seed<k>.npz, from the data set and the seed's stream."""
     from clpapers.datasets import arrays
     from clpapers.runs import process, shared_gans

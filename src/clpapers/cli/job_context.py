@@ -68,7 +68,7 @@ class Whole(Protocol):
 
 
 class Training(Protocol[Taken]):
-    """A job as training sees it: a `Task`, or one of a bundle (`cli.errands`)."""
+    """A job as training sees it: a `Task`, or one of a bundle (`cli.bundle_worker`)."""
 
     out: Path
 

@@ -11,19 +11,13 @@ from clpapers import provenance
 from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from clpapers.cli.job_context import JobContext, Training
+    from clpapers.config.gans import Gans
     from clpapers.config.model import Cell
     from clpapers.graph.jobs import Job, NetJob, SelectionJob
 
-    class Files(Protocol):
-        """GANs that runs share: the file of each seed's."""
 
-        def file(self, seed: int) -> Path: ...
-
-
-def train(task: Training[tuple[Cell, range, list[Path], Files | None]]) -> None:
+def train(task: Training[tuple[Cell, range, list[Path], Gans | None]]) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
     From the cell and the seeds, the files of the selection that sets some of the cell's values, if any, and the GANs

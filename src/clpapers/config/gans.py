@@ -1,13 +1,18 @@
 """The GANs that runs share: which files hold them, and for which cells."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clpapers.config.model import Cell, digest
 from clpapers.config.paths import RESULTS, block_name, stream_path
-from clpapers.config.plan import Plan
 from clpapers.streams.orders import slug
+
+if TYPE_CHECKING:
+    from clpapers.config.plan import Plan
 
 TIMED = {"training_seconds", "training_minutes"}  # metrics
 

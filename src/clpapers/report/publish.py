@@ -6,36 +6,32 @@ that it takes out of earlier ones. Runs of a method from outside are included on
 `clpapers import` reads this layout. A cell that several papers use is in crates of each.
 """
 
+import functools
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-from rocrate.rocrate import ROCrate
-
 from clpapers import provenance
 from clpapers.archive.check import CrateError, manifest_of
-from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times, with_digest
+from clpapers.archive.crate import authors
 from clpapers.archive.imported import (
-    RUN,
     TAKEN_OUT,
     folder_of,
     imported,
     published,
     published_folder,
-    records_apart,
     source_of,
 )
+from clpapers.archive.packing import pack, times, with_digest
 from clpapers.archive.published import Run, runs_of
 from clpapers.audit.audit import unfit
 from clpapers.budget.priority import relevant
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
-from clpapers.provenance import read_record, record_by_digest, record_path
+from clpapers.provenance import read_record, record_by_digest, record_of_input, record_path, records_behind
 from clpapers.runs.result_schema import results
 
-PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
 PROJECT_FILES = ("CITATION.cff", "LICENSE")
 Contents = dict[str, bytes]  # by path
 
@@ -87,7 +83,7 @@ class _Publication:
 
     there: the runs published before; new: those that it adds; out: those that it takes out, all by path in crates.
     seeds: of the first two, by a run's folder and seed, the path of the result. gone: records of runs that earlier
-    crates take out. others: records that new runs descend from, and methods from outside.
+    crates take out. behind: by new run, the records that it descends from, and its method from outside.
     """
 
     def __init__(self, plan: Plan, paper: str) -> None:
@@ -95,7 +91,7 @@ class _Publication:
         self.there, self.gone = runs_of(published(plan.scale, paper))
         self.new: dict[str, Run] = {}
         self.out: dict[str, Run] = {}
-        self.others: Contents = {}
+        self.behind: dict[str, Contents] = {}
         self.seeds: dict[str, dict[int, str]] = {}
         for name in self.there:
             self._count(name)
@@ -142,7 +138,7 @@ class _Publication:
             return []
         self.new[name] = run
         self._count(name)
-        self.others |= _records_of_ancestors(self.plan.scale, path)
+        self.behind[name] = _records_of_ancestors(self.plan.scale, path)
         return notes
 
     def write(self) -> str:
@@ -159,13 +155,18 @@ class _Publication:
         if self.out:
             listing = manifest_of({str(record_path(name)): run.digest for name, run in self.out.items()})
             contents[TAKEN_OUT] = listing.encode()
-        contents |= dict(sorted(_reachable(scale, self.others | runs).items()))
-        crate = crate_of(contents)
-        _describe_runs(crate, self.plan, self.paper, runs)
-        records = [run.record for run in (*self.new.values(), *self.out.values())]
-        crate.datePublished = max(times(record)[1] for record in records)  # same runs, same crate
+        behind = (content for name in self.new for content in self.behind[name].items())
+        contents |= dict(sorted([*behind, *runs.items()]))
+        records = {str(record_path(name)): run.record for name, run in self.new.items()}
+        about = {
+            "name": f"clpapers: runs of {self.paper}, scale {scale}",
+            "description": f"Finished runs of {self.plan.titles[self.paper]}, by `clpapers publish`; `clpapers import` "
+            "takes them in.",
+            "authors": authors(),
+            "date": max(times(run.record)[1] for run in (*self.new.values(), *self.out.values())),
+        }
         out = published_folder(scale) / f"{self.paper}.zip"
-        fingerprint = pack(crate, contents, out, "publish what is not damaged", named=True)
+        fingerprint = pack(contents, records, out, about, "publish what is not damaged", named=True)
         out = with_digest(out, fingerprint)
         counts = f"{new} new runs" + (f", {len(self.out)} files of runs taken out" if self.out else "")
         size = f"{out.stat().st_size / 1e6:.2f} MB"
@@ -192,61 +193,13 @@ def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _records_of_ancestors(scale: str, path: Path) -> Contents:
-    """The records of all files that a run descends from, each under its path in `imported/records`."""
-    if provenance.is_imported(path):
-        return {str(file): file.read_bytes() for file in records_apart(scale, read_record(path))}
-    contents: Contents = {}
-    queue = [read_record(path)]
-    while queue:
-        for item in queue.pop()["inputs"]:
-            own_record = record_path(item["path"])
-            if item["path"].endswith(".py"):  # the file of a method from outside, which no clone has
-                contents |= {str(file): file.read_bytes() for file in (Path(item["path"]), own_record)}
-            published_record = record_by_digest(scale, str(item.get("record")))
-            text = (own_record if own_record.is_file() else published_record).read_bytes()
-            name = str(record_by_digest(scale, hashlib.sha256(text).hexdigest()))
-            if name not in contents:
-                contents[name] = text
-                queue.append(json.loads(text))
-    return contents
+    """The records of all files that a run descends from, each under its path in `imported/records`, and its method.
 
-
-def _reachable(scale: str, contents: Contents) -> Contents:
-    """The contents, without records in `imported/records` that no run descends from any more.
-
-    The record that a run read may be absent, because its data set was made again since. Then a record of the same bytes
-    replaces it.
+    The record that the run read may be absent, because its data set was made again since. Then the one there counts.
     """
-    reachable = {name for name in contents if not name.startswith(str(record_by_digest(scale, "x").parent))}
-    outputs = {name: json.loads(contents[name])["outputs"] for name in sorted(contents.keys() - reachable)}
-    by_bytes = {(item["path"], item["sha256"]): name for name, items in outputs.items() for item in items}
-    queue = [name for name in reachable if name.endswith(".record.json")]
-    while queue:
-        for item in json.loads(contents[queue.pop()])["inputs"]:
-            name = str(record_by_digest(scale, str(item.get("record"))))
-            if name not in contents:
-                name = by_bytes.get((item["path"], item["sha256"]), "")
-            if name in contents and name not in reachable:
-                reachable.add(name)
-                queue.append(name)
-    return {name: contents[name] for name in reachable}
-
-
-def _describe_runs(crate: ROCrate, plan: Plan, paper: str, runs: Contents) -> None:
-    """Describe the runs: an action for each, by the code of its commit."""
-    records = {str(record_path(name)): json.loads(runs[str(record_path(name))]) for name in runs if RUN.fullmatch(name)}
-    for commit in sorted({record["git"]["commit"] for record in records.values()}):
-        tool = {"@type": "SoftwareApplication", "name": "clpapers train", "softwareVersion": f"commit {commit}"}
-        crate.add_jsonld({"@id": f"#tool/{commit}", **tool})
-    actions = []
-    for path, record in sorted(records.items()):
-        entity = action(crate, path, record, record["git"]["commit"]) | {"agent": {"@id": "#authors"}}
-        actions.append(crate.add_jsonld(entity).id)
-    add_profiles(crate, {PROFILE: PROFILES[PROFILE]})
-    root = crate.root_dataset
-    if actions:
-        root["mentions"] = links(actions)
-    root["name"] = f"clpapers: runs of {paper}, scale {plan.scale}"
-    root["description"] = (
-        f"Finished runs of {plan.titles[paper]}, by `clpapers publish`; `clpapers import` takes them in."
-    )
+    record = read_record(path)
+    behind = records_behind(record, functools.partial(record_of_input, scale))
+    contents = {str(record_by_digest(scale, digest)): text for digest, text in behind.items()}
+    for method in (item["path"] for item in record["inputs"] if item["path"].endswith(".py")):  # which no clone has
+        contents |= {str(file): file.read_bytes() for file in (Path(method), record_path(method))}
+    return contents

@@ -35,6 +35,7 @@ from clpapers.evidence.differences import square
 from clpapers.evidence.rendering import table_of
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
+from clpapers.graph.maker import Maker
 from clpapers.graph.pages import DOCS, claims_file, findings_file
 from clpapers.provenance import write_bytes, write_text
 from clpapers.report import pages, site
@@ -142,14 +143,14 @@ class _Reproduction:
         return bool(self.plan.present(target).cells) or (without_runs and target.reported is not None)
 
     def make(self, *paths: Path, plan: Plan | None = None) -> None:
-        """Make files, and their inputs before them, by their jobs' commands."""
+        """Make files, and their inputs before them."""
         plan = plan or self.plan
-        for path in (path for path in paths if not path.exists()):
-            job = jobs.job_of(plan, path)
-            self.make(*job.inputs, plan=plan)
-            assert plan.choice is not None
-            if self.run([job.command, "--out", str(path), "--runs", str(plan.choice.write(SCALE))]):
-                raise RuntimeError(f"{path}: could not be made; see above")
+        assert plan.choice is not None
+        runs = ["--runs", str(plan.choice.write(SCALE))]
+        maker = Maker(plan, lambda command: "see above" if self.run([*command, *runs]) else "")
+        for path in paths:
+            if fault := maker.make(path):
+                raise RuntimeError(f"{path}: could not be made; {fault}")
 
     def site(self, folder: Path) -> None:
         """Build the site of all published runs, with their figures."""

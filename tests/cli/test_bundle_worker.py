@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from clpapers.bundle.pack import _neighbours
-from clpapers.cli import errands
+from clpapers.bundle.pack import _neighbours, _resolved
+from clpapers.cli import bundle_worker
+from clpapers.config import gans
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
 from clpapers.provenance import record_path
 from clpapers.runs import loop
 
@@ -18,7 +22,7 @@ SPEC = {
     "order": {"name": "random"},
     "precision": "float32",
 }
-ERRAND = {
+JOB = {
     "command": "train",
     "out": "results/mini/runs/mnist/random/er-0123456789/seeds3-4.json",
     "seeds": [3, 4],
@@ -26,8 +30,7 @@ ERRAND = {
     "classes": 10,
     "inputs": ["results/mini/datasets/mnist.npz"],
     "chosen": ["results/mini/selection/agem/mnist-er.json"],
-    "gans": ["results/mini/gans/a/seed3.npz", "results/mini/gans/a/seed4.npz"],
-    "last": None,
+    "last": False,
     "code": "c0de",
     "settings": "5e77",
     "git": {"commit": None, "dirty": None},
@@ -36,23 +39,23 @@ ERRAND = {
 
 
 def test_its_files_and_seeds_are_those_that_were_packed():
-    errand = errands.Errand(ERRAND, {"cuda": None})
-    cell, seeds, chosen, shared = errand.job.subject
+    packed = bundle_worker.PackedJob(JOB, {"cuda": None})
+    cell, seeds, chosen, shared = packed.job.subject
     assert (cell.spec, list(seeds)) == (SPEC, [3, 4])
     assert chosen == [Path("results/mini/selection/agem/mnist-er.json")]
-    assert [shared.file(seed) for seed in seeds] == list(map(Path, ERRAND["gans"]))
-    assert len(errand.plan.datasets["mnist"]["classes"]) == 10
+    assert shared is None
+    assert len(packed.plan.datasets["mnist"]["classes"]) == 10
 
 
 def test_its_share_of_a_card_is_not_the_whole_card():
     """So where memory runs out, a run is refused and not recorded as one that no card holds."""
-    device, share = errands.Errand(ERRAND, {"cuda": "a card"}).device()
+    device, share = bundle_worker.PackedJob(JOB, {"cuda": "a card"}).device()
     assert (device.type, share.is_whole) == ("cuda", False)
 
 
 def test_a_job_whose_inputs_are_not_there_says_so_in_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    fault = errands.run(ERRAND, {"cuda": None})
+    fault = bundle_worker.run(JOB, {"cuda": None})
     assert "results/mini/datasets/mnist.npz" in fault
     assert "\n" not in fault
 
@@ -73,13 +76,12 @@ def test_memory_that_runs_out_on_a_card_is_told_in_one_line(alone, here, monkeyp
     file.unlink()
     record_path(file).unlink()
     streams = [item["path"] for item in record["inputs"]]
-    errand = ERRAND | {
+    packed = JOB | {
         "out": str(file),
         "seeds": [0],
         "spec": record["cell"] | {},
         "inputs": streams,
         "chosen": [],
-        "gans": [],
     }
 
     def exhausted(*given, **options):
@@ -88,11 +90,26 @@ def test_memory_that_runs_out_on_a_card_is_told_in_one_line(alone, here, monkeyp
         return [{"seed": 0, "out_of_memory": True}]
 
     monkeypatch.setattr(loop, "_train_stack" if alone else "train", exhausted)
-    monkeypatch.setattr(errands.Errand, "device", lambda self: (torch.device("cpu"), errands.Share()))
-    monkeypatch.setattr(errands.Errand, "hardware", lambda self, device: {"device": "a card"})
-    fault = errands.run(errand, {"cuda": "12.8"})
+    monkeypatch.setattr(bundle_worker.PackedJob, "device", lambda self: (torch.device("cpu"), bundle_worker.Share()))
+    monkeypatch.setattr(bundle_worker.PackedJob, "hardware", lambda self, device: {"device": "a card"})
+    fault = bundle_worker.run(packed, {"cuda": "12.8"})
     assert fault.startswith("Refusal: ")
     assert str(file) in fault
     assert "memory ran out" in fault
     assert not file.exists()
     assert list(file.parent.glob(".*.checkpoint")) == []
+
+
+def test_gans_that_travel_are_those_of_the_plan():
+    """Their file, the stream that they are trained along, and so the order of the job's inputs."""
+    plan = Plan("smoke", all_papers())
+    shared = next(iter(gans.shared(plan).values()))
+    seed = min(shared.seeds)
+    for path in (shared.file(seed), shared.cell.folder / f"seed{seed}.json"):
+        job = jobs.job_of(plan, path)
+        packed = json.loads(json.dumps(_resolved(plan, job, {}, {}))) | {"git": {}, "packed_on": {}}
+        there = bundle_worker.PackedJob(packed, {"cuda": None}).job
+        assert there.inputs == job.inputs
+        (travelled,) = (each for each in there.subject if isinstance(each, gans.Gans))
+        assert (travelled.file(seed), travelled.stream(seed)) == (shared.file(seed), shared.stream(seed))
+        assert travelled.spec == shared.spec

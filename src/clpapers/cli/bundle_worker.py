@@ -1,6 +1,7 @@
 """A process that trains the jobs of a bundle one after another, without a configuration.
 
-It reads a job a line from its standard input, as `bundle.pack` wrote it, and answers a line when the job is done.
+It reads a job a line from its standard input, as `bundle.pack` wrote it. When the job is done, it answers the seconds
+and the fault.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clpapers import provenance
 from clpapers.cli.gans import gans
 from clpapers.cli.runs import train
+from clpapers.config.gans import Gans
 from clpapers.config.model import Cell
 from clpapers.config.paths import RESULTS
 from clpapers.provenance import Refusal
@@ -38,29 +40,6 @@ class Facts(NamedTuple):
     datasets: dict[str, dict]
 
 
-class GansToTrain(NamedTuple):
-    """GANs to train along one stream."""
-
-    spec: dict
-    last: bool
-    dataset: str
-    file: Path
-
-    def stream(self, seed: int) -> Path:
-        """The file of the seed's stream; a job has one seed."""
-        return self.file
-
-
-class GansOfSeeds(NamedTuple):
-    """The files of GANs that its seeds draw from."""
-
-    files: dict[int, Path]
-
-    def file(self, seed: int) -> Path:
-        """The file of a seed's."""
-        return self.files[seed]
-
-
 class Job(NamedTuple):
     """The command's argument, and the job's inputs."""
 
@@ -74,38 +53,33 @@ class Share(NamedTuple):
     is_whole: bool = False
 
 
-class Errand:
+class PackedJob:
     """One job of a bundle, with the parts of `cli.job_context.JobContext` that training uses.
 
-    errand: the job: `command`, `out`, `seeds`, `spec`, `classes`, `inputs`, `chosen`, `gans` (files of shared GANs, one
-    a seed), `last`, `code`, `settings`, `git`. site: facts on this machine for the record.
+    packed: the job: `command`, `out`, `seeds`, `spec` of the cell, `classes`, `inputs`, `chosen` (selections), `last`,
+    `code`, `settings`, `git`. site: facts on this machine for the record.
     """
 
-    def __init__(self, errand: dict, site: dict):
-        self.errand, self.site, self.out = errand, site, Path(errand["out"])
-        scale, spec, seeds = self.out.parts[1], errand["spec"], errand["seeds"]
+    def __init__(self, packed: dict, site: dict):
+        self.packed, self.site, self.out = packed, site, Path(packed["out"])
+        self.scale, spec, seeds = self.out.parts[1], packed["spec"], packed["seeds"]
         self.options = Options(int(site["cuda"] is not None))
-        self.plan = Facts({spec["dataset"]: {"classes": range(errand["classes"])}})
-        inputs = list(map(Path, errand["inputs"]))
-        subject: tuple
-        if errand["command"] == "gans":
-            subject = GansToTrain(spec, errand["last"], spec["dataset"], inputs[1]), seeds[0]
-        else:
-            files = dict(zip(seeds, map(Path, errand["gans"])))
-            selections = list(map(Path, errand["chosen"]))
-            shared = GansOfSeeds(files) if files else None
-            subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
-        self.job = Job(subject, inputs)
-        self.scale = scale
+        self.plan = Facts({spec["dataset"]: {"classes": range(packed["classes"])}})
+        cell = Cell.make(self.scale, spec)
+        shared = Gans(self.scale, Gans.key(spec), cell, last=packed["last"]) if "gan" in spec["learner"] else None
+        subject: tuple = shared, seeds[0]
+        if packed["command"] == "train":
+            subject = cell, range(seeds[0], seeds[-1] + 1), list(map(Path, packed["chosen"])), shared
+        self.job = Job(subject, list(map(Path, packed["inputs"])))
 
     @contextlib.contextmanager
     def recording(self, **facts: object) -> Iterator[dict]:
         """The record of the job, with further facts; code, settings and commit are the packing machine's."""
-        packed = {key: self.errand[key] for key in ("settings", "git", "packed_on")}
-        command = f"clpapers {self.errand['command']} --out {self.out}"
+        there = {key: self.packed[key] for key in ("settings", "git", "packed_on")}
+        command = f"clpapers {self.packed['command']} --out {self.out}"
         stage = self.out.parts[2]
         with provenance.recording(
-            stage, [self.out], self.job.inputs, self.errand["code"], **packed, command=command, **facts
+            stage, [self.out], self.job.inputs, self.packed["code"], **there, command=command, **facts
         ) as record:
             yield record
 
@@ -132,11 +106,11 @@ class Errand:
         return Refusal(f"{self.out}: the card's memory ran out beside other jobs; take fewer abreast")
 
 
-def run(errand: dict, site: dict) -> str:
+def run(packed: dict, site: dict) -> str:
     """Do one job; returns why it failed, in one line, or nothing."""
-    does: Callable[[Errand], None] = gans if errand["command"] == "gans" else train
+    does: Callable[[PackedJob], None] = gans if packed["command"] == "gans" else train
     try:
-        does(Errand(errand, site))
+        does(PackedJob(packed, site))
     except (Refusal, OSError, ValueError, MemoryError, RuntimeError) as error:
         return provenance.escaped(f"{type(error).__name__}: {error}")[:500]
     return ""
@@ -146,10 +120,9 @@ def main() -> None:
     """Do all jobs from the standard input."""
     site = json.loads(sys.argv[1])
     for line in sys.stdin:
-        began, errand = time.monotonic(), json.loads(line)
-        fault = run(errand, site)
-        answer = {"out": errand["out"], "fault": fault, "seconds": round(time.monotonic() - began, 3)}
-        print(json.dumps(answer), flush=True)
+        began = time.monotonic()
+        fault = run(json.loads(line), site)
+        print(json.dumps([round(time.monotonic() - began, 3), fault]), flush=True)
         if fault and site["cuda"] is not None:
             return  # CUDA may be in any state; another process takes over
 
