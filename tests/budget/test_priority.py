@@ -273,33 +273,17 @@ def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
         "",
         "null",
         "[]",
-        "[" * 100_000,
-        "9" * 5000,
         '{"runs": {}, "unrun": {}}',
         '{"runs": {"a": []}, "unrun": {}, "absent": {}}',
         '{"runs": {"a": {"results/x": 3}}, "unrun": {}, "absent": {}}',
-        '{"runs": {"a": {"results/x": ["0"]}}, "unrun": {}, "absent": {}}',
-        '{"runs": {"a": {"results/x": [1e400]}}, "unrun": {}, "absent": {}}',
-        '{"runs": {"a": {"results/x": [-1]}}, "unrun": {}, "absent": {}}',
         '{"runs": {"a": {"/etc/passwd": [0]}}, "unrun": {}, "absent": {}}',
         '{"runs": {"a": {"results/../x": [0]}}, "unrun": {}, "absent": {}}',
-        '{"runs": {}, "unrun": {"a": NaN}, "absent": {}}',
-        '{"runs": {}, "unrun": {"a": "1"}, "absent": {}}',
-        '{"runs": {}, "unrun": {}, "absent": {"mnist": 3}}',
-        '{"runs": {}, "unrun": {}, "absent": {}, "prices": {"a/b": null}}',
     ],
 )
 def test_what_is_no_choice_is_refused_though_its_name_fits(text, tmp_path):
     path = tmp_path / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="no choice of runs can be read"):
-        selected_runs.read(path)
-
-
-def test_a_choice_is_named_by_the_whole_digest(tmp_path):
-    path = tmp_path / f"{SelectedRuns().digest[:4]}.json"
-    path.write_text(SelectedRuns().text)
-    with pytest.raises(ConfigError, match="its name is not the digest of its content"):
         selected_runs.read(path)
 
 

@@ -2,7 +2,7 @@
 
 The path names the file to make; `config/` says how. A job of a build hands its command to the build's server
 (server.py), if there is one, which has imported everything. commands.py has the options of the commands. <stage>.py has
-the commands of rules/<stage>.smk, which are part of their jobs' code. The commands in people.py make no file of the
+the commands of rules/<stage>.smk, which are part of their jobs' code. The commands in describe.py make no file of the
 pipeline.
 """
 

@@ -1,8 +1,8 @@
 """The server of a build's jobs: it has their modules and files in memory, and forks a child for each job.
 
 The Snakefile starts one for a build on local cores, on Linux; it ends with its Snakemake, after the last jobs. A
-command of the build (front.py) hands over its arguments, environment, folder, umask and open files. The child sets
-these and runs the same `main`. Before that, the server imports the modules of the job's code.
+command of the build (server_client.py) hands over its arguments, environment, folder, umask and open files. The child
+sets these and runs the same `main`. Before that, the server imports the modules of the job's code.
 
 The server refuses a job where code, packages or config/ changed since the server began. It also refuses a job whose
 process differs from the server's first state in more than the command. A refused job runs as it would without a server.
@@ -104,7 +104,7 @@ def start() -> subprocess.Popen | None:
 
 @dataclass(frozen=True)
 class Request:
-    """A command with all that it inherits, as `front.request` writes it; files: its stdin, stdout and stderr."""
+    """A command with all that it inherits (`server_client.request`); files: its stdin, stdout and stderr."""
 
     program: str
     package: str

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -61,16 +60,6 @@ class SelectedRuns:
         return path
 
 
-FORM = (  # of a choice that was read: of its seeds, its files, its hours, its remedies, its methods and its prices
-    lambda made: all(type(k) is int and k >= 0 for files in made.runs.values() for ks in files.values() for k in ks),
-    lambda made: all(is_path(str(p)) and p.parts[0] == "results" for files in made.runs.values() for p in files),
-    lambda made: all(h is None or (type(h) in (int, float) and 0 <= h < math.inf) for h in made.unrun.values()),
-    lambda made: all(isinstance(remedy, str) for remedy in made.absent.values()),
-    lambda made: all(is_path(file) and Path(file).parts[0] == "results" for file in made.methods),
-    lambda made: all(type(h) in (int, float) and 0 <= h < math.inf for h in made.prices.values()),
-)
-
-
 def read(path: Path) -> SelectedRuns:
     """Read a choice from its file, whose name is the digest of its content; raises `ConfigError` for any other file."""
     try:
@@ -83,7 +72,8 @@ def read(path: Path) -> SelectedRuns:
         made = SelectedRuns(
             runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {}))
         )
-        if not all(each(made) for each in FORM):
+        named = [*methods, *(str(file) for files in runs.values() for file in files)]
+        if not all(is_path(each) and Path(each).parts[0] == "results" for each in named):
             raise ValueError
         return made
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,12 +1,16 @@
 """Student-t intervals over seeds, paired comparisons, and differences of two summarised means."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit  # importing scipy.stats would take a second
+
+if TYPE_CHECKING:  # plans are ranked without it
+    import pandas as pd
 
 CONFIDENCE = 0.95
 NIL = 1e-9  # what rounding leaves of a spread of equal values
