@@ -59,6 +59,8 @@ class Maker:
         command = [job.command, "--out", str(path), *options]
         command += self.folders if job.command in OF_DATA else []
         command += ["--gpus", str(int(self.plan.cuda))] if job.command in OF_DEVICE else []
+        if job.depends_on_choice and self.plan.choice is not None:
+            command += ["--runs", str(self.plan.choice.write(self.plan.scale))]
         if fault := self.run(command):
             self.faults[path] = fault
         return fault

@@ -145,9 +145,7 @@ class _Reproduction:
     def make(self, *paths: Path, plan: Plan | None = None) -> None:
         """Make files, and their inputs before them."""
         plan = plan or self.plan
-        assert plan.choice is not None
-        runs = ["--runs", str(plan.choice.write(SCALE))]
-        maker = Maker(plan, lambda command: "see above" if self.run([*command, *runs]) else "")
+        maker = Maker(plan, lambda command: "see above" if self.run(command) else "")
         for path in paths:
             if fault := maker.make(path):
                 raise RuntimeError(f"{path}: could not be made; {fault}")
