@@ -22,9 +22,9 @@ from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.table import Table, signed
 
 GRADES = (
-    "A number has the first grade that fits. **same**: under 2 points apart, by a test at 5 %. **differs**: the 95 % "
-    "interval of the difference excludes 0. **near**: under 5 points, by that test. **open**: too few runs to decide. "
-    "The test takes the 90 % interval; brackets show the 95 % one. [Other units](verdicts.md) have other margins."
+    "We check the grades in this order. **same**: the 90 % interval of the difference lies within ±2 points. "
+    "**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±5 points. **open**: too few "
+    "runs to decide. [Other units](verdicts.md) have other margins."
 )
 HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
@@ -33,10 +33,10 @@ LONGEST = 30  # characters of a number with its interval
 PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
 LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
 STANDING = (
-    "A conclusion **holds** if all claims that test it are supported. It **holds where tested** if some are, and "
-    "the others are not decided yet. It **holds in part** if one is supported and another contradicted. It **does not "
-    "hold** if one is contradicted and none supported. It is **open** if no run decides it. A conclusion can hold "
-    "although numbers differ, as when all methods differ alike."
+    "We split a conclusion into claims that runs can test. It **holds** if all of them are supported. It **holds where "
+    "tested** if some are, and the others are not decided yet. It **holds in part** if one is supported and another "
+    "contradicted. It **does not hold** if one is contradicted and none supported. It is **open** if no run decides "
+    "it. A conclusion can hold although numbers differ, for instance when those of all methods shift equally."
 )
 
 
@@ -74,11 +74,12 @@ def status(papers: list[Paper]) -> str:
     numbers = numbers_of(papers)
     grades = numbers.grades(verdict_names.TRAINED)
     total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
-    differing = grades[verdict_names.DIFFERS]
+    differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
-        f"The papers print {total:,} numbers, and we have runs for {numbers.compared():,}. We grade each number that a "
-        f"training decides once, {sum(grades.values()):,} in all: {', '.join(parts[:-1])}, and {parts[-1]}."
+        f"The papers print {total:,} numbers, and we have runs for {numbers.compared():,}. Of these "
+        f"{numbers.compared() - graded:,} repeat another number or need no training. We grade the other {graded:,}: "
+        f"{', '.join(parts[:-1])}, and {parts[-1]}."
     )
     return text + (f" {explained}." if differing else "")
 
@@ -112,9 +113,10 @@ def _explained(papers: Iterable[Paper]) -> str:
 def home(papers: list[Paper], picture: bool) -> str:
     """The first page: the counts, the picture, a card a paper, the three doors."""
     lines = ["# Do the papers' results hold?", "", LEDE, ""]
+    findings = ", ".join(f"[{paper.name}](findings/{paper.name}.md)" for paper in papers)
     lines += [
         f"- **Does a number hold?** One page says [which conclusions hold]({CONCLUSIONS}). "
-        "Each paper's page has its numbers.",
+        "The papers below lead to their numbers.",
         "- **Where does my method stand?** [One file of yours](own_method.md) becomes a row of each table that "
         "compares methods.",
         "- **Can I have the streams alone?** [Yes](streams.md), as files for your own training code.",
@@ -124,14 +126,13 @@ def home(papers: list[Paper], picture: bool) -> str:
     ]
     if picture:
         lines += [f"![Ours against the printed numbers, by grade]({PICTURE})", ""]
-        lines += ["The picture has those numbers that are percentages.", ""]
+        lines += ["The picture has the graded numbers that are percentages.", ""]
     lines += [
         GRADES,
         "",
         "## Five papers" if len(papers) == 5 else "## Papers",
         "",
-        f"{STANDING} [Findings](findings/{papers[0].name}.md) tell why numbers differ; the [glossary](glossary.md) "
-        "has the words.",
+        f"{STANDING} Findings tell why numbers differ: {findings}. The [glossary](glossary.md) has the words.",
         "",
         '<div class="papers">',
         "",

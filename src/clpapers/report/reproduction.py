@@ -174,8 +174,9 @@ class _Reproduction:
             grades = paper.covered.numbers.grades(TRAINED)
             compared = paper.covered.numbers.compared()
             name = f"[{paper.title}](docs/{pages.page_of(paper.name)}), {pages.cited(paper)}"
-            rows.append([name, str(paper.covered.printed), str(compared), *map(str, grades.values())])
-        table = markdown_table(["paper", "prints", "compared", *GRADES], rows)
+            counts = [paper.covered.printed, compared, sum(grades.values()), *grades.values()]
+            rows.append([name, *map(str, counts)])
+        table = markdown_table(["paper", "prints", "compared", "graded", *GRADES], rows)
         return "\n".join([pages.status(self.papers), "", *table, "", pages.GRADES.replace("(v", "(docs/v")]) + "\n"
 
     def rules(self) -> str:
