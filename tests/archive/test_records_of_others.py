@@ -184,12 +184,13 @@ def test_checkpoints_of_our_runs_are_not_foreign(here, capsys):
     assert tell("audit", capsys)[0] == 0
 
 
-def test_the_closing_page_says_what_it_could_not_read_in_any_encoding(here):
+def test_the_closing_page_refuses_what_it_cannot_read_in_any_encoding(here):
     RECORD.write_text("{")
     command = [sys.executable, "-m", "clpapers.cli", *READERS["summary"]]
-    page = subprocess.run(command, env=os.environ | {"PYTHONIOENCODING": "ascii"}, capture_output=True, check=True)
-    assert b"scale \\u2018mini\\u2019" in page.stdout
-    assert f"{RECORD}: not a record".encode() in page.stdout
+    done = subprocess.run(command, env=os.environ | {"PYTHONIOENCODING": "ascii"}, capture_output=True, text=True)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"{RECORD}: not a record" in line
 
 
 def test_without_docstrings_and_assertions(here):

@@ -357,7 +357,8 @@ def test_a_selection_is_audited_with_the_runs_that_its_build_chose(here, monkeyp
     file = SelectedRuns(runs).write("mini")
     stream = search.points[0][1].stream(71)
     for made in (stream, *(path for each in runs.values() for path in each if "seeds70" in path.name), search.file):
-        assert cli.main([jobs.job_of(plan, made).command, "--out", str(made), "--runs", str(file)]) == 0
+        job = jobs.job_of(plan, made)
+        assert cli.main([job.command, "--out", str(made), *(["--runs", str(file)] * job.depends_on_choice)]) == 0
     assert json.loads(record_path(search.file).read_text())["choice"] == str(file)
     assert unfit(plan, [search.file]) == {}
     file.unlink()

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from clpapers.cli import SERVER, server
+from clpapers.config import plan
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,8 @@ def project(tmp_path, monkeypatch):
     stage.write_text(textwrap.dedent(STAGE))
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "project/src"))
-    monkeypatch.setattr(server, "PACKAGE", tmp_path / "project/src/clpapers")
+    for module in (server, plan):
+        monkeypatch.setattr(module, "PACKAGE", tmp_path / "project/src/clpapers")
     monkeypatch.setenv(SERVER, "")
     for name in (*server.ONE_THREAD, "TMPDIR", "TMP", "TEMP"):
         monkeypatch.delenv(name, raising=False)

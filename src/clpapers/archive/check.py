@@ -227,7 +227,7 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
         for info in archive.infolist():
             name, kind = info.filename.removeprefix("./"), stat.S_IFMT(info.external_attr >> 16)
             inside = name.removesuffix("/") == str(PurePosixPath("/", name))[1:] and ".." not in name.split("/")
-            if inside and info.is_dir() and not info.file_size:
+            if inside and name.endswith("/") and not info.file_size:
                 continue
             if not inside or not name:
                 faults.append((info.filename, "leads out of the crate; do not unpack it"))
@@ -263,6 +263,8 @@ def _against_manifest(digests: Mapping[str, str], text: bytes) -> Iterator[Findi
             yield name, f"is missing, though {MANIFEST} lists it"
         elif digests[name] != listed[name]:
             yield name, f"has SHA-256 {digests[name][:12]}…, not {listed[name][:12]}… as {MANIFEST} says"
+    if listed.keys() == digests.keys() - {MANIFEST} and manifest_of(listed).encode() != text:
+        yield MANIFEST, "is not written as `clpapers export` writes it"
 
 
 class _Held(Files):

@@ -97,9 +97,9 @@ class Plan:
     ) -> Plan:
         """The same plan, as an earlier process left it where neither code nor configuration has changed since.
 
-        One with methods from outside is made anew.
+        One with methods from outside is made anew, and so is one of files that are read in the place of their copies.
         """
-        if methods or (choice is not None and choice.methods):
+        if methods or (choice is not None and choice.methods) or user_files.tried():
             return cls(scale, papers, cuda=cuda, choice=choice, methods=methods)
         now = state()
         plan = kept(f"plan of {scale}: {papers}", now, lambda: cls(scale, papers))

@@ -44,6 +44,11 @@ def trying(originals: Mapping[Path, Path | None]) -> Iterator[None]:
         _tried.clear()
 
 
+def tried() -> bool:
+    """Whether any file is read in the place of its copy."""
+    return bool(_tried)
+
+
 def lay(originals: Mapping[Path, Path | None]) -> None:
     """Read these files in the place of their copies from now on, and no others, in this process alone."""
     _tried.clear()
