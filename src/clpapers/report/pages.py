@@ -376,7 +376,7 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         )
     columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
     summary = f"{len(numbers)} numbers: printed, ours, difference" if len(numbers) > 1 else "One number: difference"
-    yield from (f"<details><summary>{summary}</summary>", "")
+    yield from (f"<details open><summary>{summary}</summary>", "")
     yield from markdown_table([*columns, "ours", "runs", "difference", "grade"], rows)
     if section.pooled:
         yield from ("", "Pooled over these numbers, each comparison once:", "")
@@ -397,7 +397,7 @@ def _pairs(section: Section) -> Iterator[str]:
         names = [markdown(pair["first"]), markdown(pair["second"]), named(spec, pair["metric"])]
         rows.append([*place, *names, _unbroken(difference), str(int(pair["n"])), p])
     heads = [*([named(spec, row_and_column(spec)[1])] if len(rows[0]) == 7 else []), "first", "less second", "metric"]
-    yield from (f"<details><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
+    yield from (f"<details open><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
     yield from markdown_table([*heads, "difference", "streams", "p, Holm"], rows)
     yield from ("", "</details>")
 
