@@ -77,8 +77,9 @@ def status(papers: list[Paper]) -> str:
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
-        f"The papers print {total:,} numbers, and we have runs for {numbers.compared():,}. Of these "
-        f"{numbers.compared() - graded:,} repeat another number or need no training. We grade the other {graded:,}: "
+        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}. Of these "
+        f"{numbers.compared() - graded:,} repeat another number or come without training. We grade the other "
+        f"{graded:,}: "
         f"{', '.join(parts[:-1])}, and {parts[-1]}."
     )
     return text + (f" {explained}." if differing else "")
