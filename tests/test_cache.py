@@ -131,4 +131,4 @@ def test_a_kept_plan_is_as_the_files_say_and_follows_them(folder, tmp_path):
 @pytest.mark.parametrize("name", ["os\nsystem", "clpapers.cache\nos.system", "clpapers.cache\nkept"])
 def test_a_kept_object_is_of_our_own_classes(name):
     with pytest.raises(pickle.UnpicklingError):
-        cache._Own(io.BytesIO(f"\x80\x04c{name}\n.".encode("latin-1"))).load()
+        cache._OwnUnpickler(io.BytesIO(f"\x80\x04c{name}\n.".encode("latin-1"))).load()

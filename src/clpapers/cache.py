@@ -70,7 +70,7 @@ def kept(name: str, state: str, make: Callable[[], T]) -> T:
         found = file.read_bytes()
         digest, content = found[:32], found[32:]
         if hashlib.sha256(state.encode() + content).digest() == digest:
-            return _Own(io.BytesIO(content)).load()
+            return _OwnUnpickler(io.BytesIO(content)).load()
     made = make()
     with contextlib.suppress(OSError, pickle.PicklingError):
         if FOLDER.is_dir():
@@ -81,7 +81,7 @@ def kept(name: str, state: str, make: Callable[[], T]) -> T:
     return made
 
 
-class _Own(pickle.Unpickler):
+class _OwnUnpickler(pickle.Unpickler):
     """Reads objects of this project's own classes."""
 
     def find_class(self, module: str, name: str) -> Any:

@@ -103,7 +103,7 @@ def by_checksum(path: str) -> bool:
 
 
 class Crate(NamedTuple):
-    """A crate that was read. digests: of all files, by path; texts: what was kept of them."""
+    """A crate that was read. digests: of all files, by path; texts: the contents that were kept, by path."""
 
     digests: dict[str, str]
     texts: dict[str, bytes]
@@ -173,7 +173,7 @@ def _is_record(name: str) -> bool:
 
 
 def fingerprint(path: Path) -> str:
-    """The SHA-256 of a crate's manifest, of which alone is read; raises `CrateError` where it cannot be."""
+    """The SHA-256 of a crate's manifest, the only file that is read; raises `CrateError` where it cannot be."""
     with opened(path) as (members, faults):
         if MANIFEST not in members:
             raise _lacks(path, MANIFEST, faults)
@@ -267,7 +267,7 @@ def _against_manifest(digests: Mapping[str, str], text: bytes) -> Iterator[Findi
         yield MANIFEST, "is not written as `clpapers export` writes it"
 
 
-class _Held(Files):
+class _CrateFiles(Files):
     """The files of a crate with their records."""
 
     def __init__(self, digests: Mapping[str, str], records: Mapping[str, dict]):
@@ -302,7 +302,7 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             records[name] = record
         except (ValueError, RecursionError) as error:
             yield name, f"is not a record ({error!r})"
-    held, named = _Held(digests, records), set()
+    held, named = _CrateFiles(digests, records), set()
     for name, record in records.items():
         if record.get("seal") != seal(record):
             yield name, f"is edited: {EDITED[UNSEALED]}"

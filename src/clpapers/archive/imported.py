@@ -195,8 +195,8 @@ def import_published(scale: str) -> list[str]:
 def import_crate(path: Path, *, published: bool = False) -> list[str]:
     """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the present runs.
 
-    Nothing is overwritten: a present run stays, and a note reports different results. Of imported runs those are
-    deleted that the crate takes out. For a crate that was imported before, only its manifest is read. Returns notes to
+    Nothing is overwritten: a present run stays, and a note reports different results. Imported runs that the
+    crate takes out are deleted. For a crate that was imported before, only its manifest is read. Returns notes to
     print, none where there is nothing new.
 
     published: whether it is noted as one that came with the project (`imported`).

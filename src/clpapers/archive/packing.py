@@ -134,7 +134,7 @@ def _links(references: list[dict]) -> list[dict] | dict:
 
 
 def _action(graph: _Graph, contents: Contents, path: str, record: dict, who: dict) -> dict:
-    """Describe a record's job: its tool, its inputs and outputs, and what it took."""
+    """Describe a record's job: its tool, its inputs, its outputs and its cost."""
 
     def named(item: dict, file: str) -> dict:
         if file in contents:

@@ -13,7 +13,7 @@ from clpapers.runs.result_schema import results
 
 
 class Run(NamedTuple):
-    """A result file in a crate: its bytes, and those of its record."""
+    """A result file in a crate: its bytes and its record's."""
 
     content: bytes
     recorded: bytes

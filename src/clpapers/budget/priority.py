@@ -418,7 +418,7 @@ class Seconds:
 
     @classmethod
     def predict(cls, plan: Plan, cells: Mapping[str, Cell], table: costs.Table) -> "Seconds":
-        """Predict those of some cells."""
+        """Predict the seconds of some cells."""
         measured = costs.predict(plan, table, cells)
         core = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
         if not plan.cuda:

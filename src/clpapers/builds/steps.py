@@ -104,7 +104,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _conditions(record: Mapping) -> str:
-    """What decided a published run's digits beside its settings."""
+    """The device or processor, and the commit, which decide a published run's digits beside its settings."""
     hardware = record["hardware"]
     device = hardware.get("device") if hardware.get("device") != "cpu" else hardware.get("processor")
     return escaped(f"{device}, commit {record['git']['commit']}")

@@ -36,7 +36,7 @@ STANDING = (
     "We split a conclusion into claims that runs can test. It **holds** if all of them are supported. It **holds where "
     "tested** if some are, and the others are not decided yet. It **holds in part** if one is supported and another "
     "contradicted. It **does not hold** if one is contradicted and none supported. It is **open** if no run decides "
-    "it. A conclusion can hold although numbers differ, for instance when those of all methods shift equally."
+    "it. A conclusion can hold although numbers differ, for instance when all methods shift equally."
 )
 
 
@@ -77,8 +77,8 @@ def status(papers: list[Paper]) -> str:
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
-        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}. Of these "
-        f"{numbers.compared() - graded:,} repeat another number or come without training. We grade the other "
+        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}. "
+        f"{numbers.compared() - graded:,} of these repeat another number or come without training. We grade the other "
         f"{graded:,}: "
         f"{', '.join(parts[:-1])}, and {parts[-1]}."
     )
