@@ -47,7 +47,7 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
     home = (DOCS / "index.md").read_text(encoding="utf-8")
     sums = [sum(row[i] for row in rows.values()) for i in range(7)]
     said = re.search(
-        r"print (\d+) numbers, .* for (\d+)\. .* other (\d+): (\d+) .*, (\d+) near, (\d+) open, and (\d+) d", home
+        r"print (\d+) numbers, .* for (\d+); .* other (\d+): (\d+) .*, (\d+) near, (\d+) open, and (\d+) d", home
     )
     assert [int(each) for each in said.groups()] == sums
     explained = re.search(r"We explain (\d+) of the (\d+) that differ, and (\d+) in part; (\d+) remain", home)

@@ -77,7 +77,7 @@ def status(papers: list[Paper]) -> str:
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
-        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}. "
+        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}; "
         f"{numbers.compared() - graded:,} of these repeat another number or come without training. We grade the other "
         f"{graded:,}: "
         f"{', '.join(parts[:-1])}, and {parts[-1]}."
