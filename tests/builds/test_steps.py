@@ -1,8 +1,10 @@
 """The first steps of published runs are taken again: the same digits, others by rounding, or another run."""
 
+import base64
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 from trained import PUBLISHED, edit, runs
 
@@ -103,20 +105,30 @@ def test_a_number_that_both_lack_ends_the_comparison():
     assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, [{0: [1.0, None, 5.0]}])[0] == ROUNDING
 
 
+def probes(*right: bool) -> dict:
+    """Answers after items 2 and 9 to probes at 0 and up, as a result has them; of the second evaluation, all."""
+    packed = [base64.b64encode(np.packbits(answers).tobytes()).decode() for answers in (right[:2], right)]
+    return {"probes": {"position": [*range(len(right))], "time": [2, 9], "correct": packed}}
+
+
 @pytest.mark.parametrize(
     ("theirs", "verdict"),
     [
-        ([50, 46], ROUNDING),  # four items, where one of two changes moved two, and twice as many are allowed
-        ([50, 45], OTHERWISE),
-        ([50], OTHERWISE),
-        ([50, None], OTHERWISE),
+        ({"tasks": {"right": [50, 46]}}, ROUNDING),  # four items, where one of two changes moved two; twice is allowed
+        ({"tasks": {"right": [50, 45]}}, OTHERWISE),
+        ({"tasks": {"right": [50]}}, OTHERWISE),
+        ({"tasks": {"right": [50, None]}}, OTHERWISE),
+        (probes(1, 1, 1, 1, 0, 0), ROUNDING),  # two probes, where a change of the weights moved one
+        (probes(1, 1, 1, 0, 0, 0), OTHERWISE),
+        (probes(0, 1, 1, 1, 0, 1), OTHERWISE),  # two probes, the first of them at both evaluations
     ],
 )
 def test_answers_after_a_training_may_be_as_far_as_changed_weights_take_them_by_hand(theirs, verdict):
-    ours = {0: {"probes": {"right": [50, 50], "learner": "er"}}}
-    changed = [{0: {"probes": {"right": right, "learner": "er"}}} for right in ([50, 50], [49, 51])]
-    told = {0: {"probes": {"right": theirs, "learner": "er"}, "tasks": {}}}
-    assert by_answers(ours, told, changed)[:2] == (verdict, 0)
+    ours, changed = {
+        "tasks": ({"tasks": {"right": [50, 50]}}, {"tasks": {"right": [49, 51]}}),
+        "probes": (probes(1, 1, 1, 1, 1, 1), probes(1, 1, 1, 1, 1, 0)),
+    }[next(iter(theirs))]
+    assert by_answers({0: ours}, {0: theirs | {"domain": {}}}, [{0: ours}, {0: changed}])[:2] == (verdict, 0)
 
 
 def test_a_file_of_outcomes_is_read_as_it_was_written(tmp_path):

@@ -22,6 +22,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
+from clpapers.metrics.accuracy import unpack
 from clpapers.provenance import escaped
 from clpapers.runs.result_schema import results
 
@@ -204,10 +205,23 @@ def by_answers(
     nudged: as `ours`, from weights that were changed by `beginning.NUDGE`, in several ways. Ours may be as far from
     theirs as `OF_ANSWERS` times the farthest of these.
     """
+    ours, theirs, *changed = (
+        {seed: _unpacked(entry) for seed, entry in entries.items()} for entries in (ours, theirs, *nudged)
+    )
     gap = sum(_apart(entry, theirs[seed]) for seed, entry in ours.items())
-    bound = OF_ANSWERS * max(sum(_apart(entry, other.get(seed)) for seed, entry in ours.items()) for other in nudged)
+    bound = OF_ANSWERS * max(sum(_apart(entry, other.get(seed)) for seed, entry in ours.items()) for other in changed)
     why = f"first answers of {len(ours)} seeds by {gap:.4g} items, where rounding may reach {bound:.4g}"
     return (ROUNDING if gap <= bound < math.inf else OTHERWISE), 0, why
+
+
+def _unpacked(entry: Mapping) -> dict:
+    """Findings where each answer to a probe is a number, so that they can be counted."""
+    if "probes" not in entry:
+        return dict(entry)
+    probes = entry["probes"]
+    packed = probes["correct"]
+    right = unpack(packed, probes["position"], probes["time"][: len(packed)])
+    return {**entry, "probes": {**probes, "correct": right.astype(int).tolist()}}
 
 
 def _apart(ours: object, theirs: object) -> float:
