@@ -180,13 +180,19 @@ def test_tests_in_words(spec, text):
     assert claims_table.test_in_words(claim("ours", ["cifar10"], spec), SPECS) == text
 
 
-def test_a_name_of_two_lines_is_one_line_in_words():
-    specs = {
-        key: spec | {"names": spec.get("names", {}) | {"final_accuracy": "Fin. Acc.\n(%)"}}
-        for key, spec in SPECS.items()
-    }
-    words = claims_table.test_in_words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
-    assert words == "Fin. Acc. (%) of ACE below 5 (CIFAR-10)"
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Fin. Acc.\n(%)", "Fin. Acc. (%)"),
+        ("Accuracy ($A_T$) ↑", "Accuracy (A_T)"),
+        ("LCA$_{10}$", "LCA_10"),
+        ("Scale of $\\mu_\\sigma$", "Scale of μ_σ"),
+    ],
+)
+def test_a_name_is_one_line_of_letters_in_words(name, words):
+    specs = {key: spec | {"names": spec.get("names", {}) | {"final_accuracy": name}} for key, spec in SPECS.items()}
+    text = claims_table.test_in_words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
+    assert text == f"{words} of ACE below 5 (CIFAR-10)"
 
 
 def test_the_scorecard_counts():

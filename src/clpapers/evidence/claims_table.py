@@ -1,6 +1,7 @@
 """Renders a paper's claims with their verdicts, and the scorecard of all papers."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 
 import numpy as np
@@ -101,9 +102,15 @@ def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
 
 
 def _plain(target: Mapping, key: object) -> str:
-    """A display name on one line, without its arrow; the key itself if the name is a formula."""
+    """A display name on one line, without its arrow; of a formula, its letters: `Scale of μ_σ`."""
     name = named(target, key).replace("\n", " ").rstrip(" ↑↓")
-    return str(key) if "$" in name else name
+    return re.sub(r"\$(.*?)\$", lambda formula: _letters(formula[1]), name)
+
+
+def _letters(formula: str) -> str:
+    """A formula's letters, the Greek ones as such, without braces."""
+    greek = re.sub(r"\\([a-z]+)", lambda name: unicodedata.lookup(f"GREEK SMALL LETTER {name[1]}"), formula)
+    return re.sub("[{}]", "", greek)
 
 
 def _levels(levels: Mapping, target: Mapping) -> str:
