@@ -11,9 +11,9 @@ from clpapers import Method
 class LwF(Method):
     """LwF. Li & Hoiem 2016, Learning without forgetting, eqs. 1-3: L_new + λ_o·L_old.
 
-    L_old is the cross-entropy of the net's answers to new images with those of the net before the task changed, both
-    softened by a temperature T, over the classes learnt until then. All old classes share a softmax here, so that no
-    task need be known. λ_o = 1 and T = 2 are the paper's choice. memory: none but the old net.
+    The net from before the task changed answers the new images, too. L_old is the cross-entropy with its answers. Both
+    are softened by a temperature T, over the classes learnt until then. All old classes share a softmax here, so that
+    no task need be known. λ_o = 1 and T = 2 are the paper's choice. memory: none but the old net.
     """
 
     def __init__(self, *, strength: float = 1.0, temperature: float = 2.0):

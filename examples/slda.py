@@ -8,7 +8,7 @@ from clpapers import Method
 class SLDA(Method):
     """SLDA. Hayes & Kanan 2020, Lifelong machine learning with deep streaming linear discriminant analysis.
 
-    Running class means μ and one covariance Σ; scores are those of a Gaussian with the precision
+    Running class means μ and one covariance Σ. A class scores as a Gaussian with the precision
     Λ = ((1 - ε)·Σ + ε·I)⁻¹, ε = 1e-4. The net stays as the run begins with it. memory: μ and Σ.
     """
 

@@ -1,4 +1,4 @@
-"""The numbers that the authors' own code gives, for three_types.csv: the commands of its runs, and what they print.
+"""The numbers that the authors' own code gives, for three_types.csv: the commands of its runs, and their results.
 
 The code is https://github.com/GMvandeVen/continual-learning, commit e6d795a. In its folder, with its requirements:
 

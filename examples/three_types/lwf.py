@@ -17,8 +17,8 @@ DECLARATION = {
 class LwF(Method):
     """LwF. Li & Hoiem 2016; van de Ven, Tuytelaars & Tolias 2022, with the weights of the authors' code (e6d795a).
 
-    A step adds to the cross-entropy of new images the cross-entropy of the net's answers to them with those of the net
-    before the task. Both are softened by a temperature.
+    The net from before the task answers the new images, too. A step adds the cross-entropy with its answers to the
+    usual one. Both answers are softened by a temperature.
 
     strength: `one`, over all outputs, weight 1 (class-incremental); `by_count`, over all outputs, times the number of
         past tasks (domain-incremental); `by_task`, the sum of one term for each past task, over its classes

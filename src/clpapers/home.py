@@ -24,7 +24,7 @@ _ENTERED: contextvars.ContextVar[Path | None] = contextvars.ContextVar("project"
 
 
 class _Place(PosixPath):
-    """A path whose text and parts are those of the name, and whose file lies below the folder that was entered."""
+    """A path with the name's text and parts; its file lies below the folder that was entered."""
 
     def __fspath__(self) -> str:
         folder = _ENTERED.get()
@@ -33,7 +33,7 @@ class _Place(PosixPath):
     def absolute(self) -> Path:  # type: ignore[override]
         return Path(os.fspath(self)).absolute()
 
-    # Of a folder some Pythons list the text's, not the path's.
+    # Some Pythons list the folder of the text, not of the path.
 
     def iterdir(self) -> Generator[Any, None, None]:
         yield from (self / name for name in os.listdir(self))
@@ -47,7 +47,7 @@ class _Place(PosixPath):
 
 
 def place(*parts: Path | str) -> Path:
-    """The path of a name in the project, such as `results/paper`; what is derived from it lies there too."""
+    """The path of a name in the project, such as `results/paper`; paths derived from it lie there too."""
     return _Place(*parts)
 
 
@@ -58,7 +58,7 @@ def root() -> Path:
 
 @contextlib.contextmanager
 def entered(folder: Path | None = None) -> Iterator[None]:
-    """Inside, in this thread, names are those of a project's folder, by default of this project's."""
+    """Inside, in this thread, names are of a project's folder, by default this project's."""
     before = _ENTERED.set(root() if folder is None else folder)
     try:
         yield

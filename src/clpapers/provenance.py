@@ -346,7 +346,7 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
 def records_behind(record: dict, find: Callable[[dict], bytes | None]) -> dict[str, bytes]:
     """The records that a job descends from, each once: their SHA-256 and text.
 
-    find: returns the text of an input's record, from the input's facts in a record; None where it is not at hand.
+    find: returns the text of an input's record, from the input's facts in a record; None where it is missing.
     """
     found: dict[str, bytes] = {}
     queue = [record]

@@ -53,8 +53,8 @@ def verify_steps(
 ) -> Iterator[Beginning]:
     """Take the first steps of published runs again, on all cores; of each cell the first published file's.
 
-    settings: as `check_settings` returns them. crates: none for the project's own. done: what is known, which is left
-    as it is unless it was not tried. each: whether to take every file of each cell.
+    settings: as `check_settings` returns them. crates: none for the project's own. done: known outcomes, which are left
+    as they are unless a run was not tried. each: whether to take every file of each cell.
 
     Raises `CrateError` where there is no run of a cell that config/ has, `ConfigError` for wrong values.
     """

@@ -239,7 +239,7 @@ def _class(tree: ast.Module) -> ast.ClassDef | None:
 
 
 def _of_class(file: Path, node: ast.ClassDef) -> dict:
-    """The part of a declaration that a class tells: its options, and what it uses.
+    """The part of a declaration that a class tells: its options, and the facts that it uses.
 
     Options are the keywords with a default; an annotation or the default tells the type. It uses task `changes` where
     it has `begin_task` or `end_task`, and the classes `competing` where it calls the `loss` that it inherits.

@@ -24,7 +24,7 @@ Share = Annotated[float, bounds(exclusiveMinimum=0, exclusiveMaximum=1)]
 
 @typing.dataclass_transform(kw_only_default=True)
 class Struct:
-    """Options by name. A field's annotation has its type, its bounds and what it means.
+    """Options by name. A field's annotation has its type, its bounds and its meaning.
 
     `tasks: Annotated[int, bounds(minimum=1), "how many"]` must be given, an option with a default may be left out. If
     the default is None, no value stands for leaving it out. Values are checked by `rules`, not as they are given.
@@ -44,7 +44,7 @@ class Struct:
     @classmethod
     @functools.cache
     def fields(cls) -> dict[str, Any]:
-        """The annotation of each option, those of a base first; one that is annotated again comes last."""
+        """The annotation of each option, a base's first; one that is annotated again comes last."""
         found: dict[str, Any] = {}
         for key, kind in (item for each in reversed(cls.__mro__) for item in inspect.get_annotations(each).items()):
             if typing.get_origin(kind) is not ClassVar:
@@ -55,7 +55,7 @@ class Struct:
     @classmethod
     @functools.cache
     def defaults(cls) -> dict[str, object]:
-        """The options that may be left out, with what they are then."""
+        """The options that may be left out, with their values then."""
         return {key: getattr(cls, key) for key in cls.fields() if hasattr(cls, key)}
 
     @classmethod

@@ -36,7 +36,7 @@ Kind = TypeVar("Kind", bound=Job)
 
 
 class Mine(Protocol[Taken]):
-    """What training asks of its job: the job's own argument, `subject`, and its inputs."""
+    """A job as training needs it: the job's own argument, `subject`, and its inputs."""
 
     @property
     def subject(self) -> Taken: ...
@@ -45,7 +45,7 @@ class Mine(Protocol[Taken]):
 
 
 class Options(Protocol):
-    """What training asks of its options: whether it has a card, and whether seeds are one stack (None: the faster)."""
+    """Options as training needs them: whether it has a card, and whether seeds are one stack (None: the faster)."""
 
     @property
     def gpus(self) -> int: ...
@@ -54,14 +54,14 @@ class Options(Protocol):
 
 
 class DataSets(Protocol):
-    """What training asks of its plan: the facts on data sets, with their `classes`."""
+    """A plan as training needs it: the facts on data sets, with their `classes`."""
 
     @property
     def datasets(self) -> Mapping[str, Mapping]: ...
 
 
 class Whole(Protocol):
-    """What training asks of its share of a card: whether that is all of it."""
+    """A share of a card as training needs it: whether it is all of the card."""
 
     @property
     def is_whole(self) -> bool: ...

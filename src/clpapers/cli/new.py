@@ -86,7 +86,7 @@ def _properties(folder: Path) -> dict[str, str]:
 
 
 def _by_number(name: str) -> tuple[list[int | str], str]:
-    """What to sort names of classes by: numbers in them count as numbers, so that 2 comes before 10."""
+    """The key that sorts names of classes: numbers in them count as numbers, so that 2 comes before 10."""
     parts = re.split(r"([0-9]+)", name)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 

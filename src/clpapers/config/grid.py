@@ -193,7 +193,7 @@ class Grid:
         return -(-classes // order["tasks"]) if order.get("name") == DOMAINS and "tasks" in order else classes
 
     def usual_order(self, dataset: str) -> dict:
-        """What the file says of the order of all streams over a data set or a toy; it may lack the name."""
+        """The order that the file gives all streams over a data set or a toy; it may lack the name."""
         if TOY.fullmatch(dataset):
             return {"length": None}
         written = flattened(of_dataset(self.content, dataset))

@@ -153,7 +153,7 @@ class Target:
         return dataclasses.replace(self, cells=cells, selections=selections, spec=spec)
 
     def divisors(self, factors: dict) -> list[Cell]:
-        """The cell of the target's ideal, where it has one, by whose runs those of other factors are divided."""
+        """The cell of the target's ideal, where it has one: its runs divide the runs of other factors."""
         if not (ideal := self.spec.get("ideal")):
             return []
         return [cell for other, cell in self.cells if other == factors | {"learner": ideal}]
@@ -180,7 +180,7 @@ class Target:
 
     @property
     def note(self) -> Path:
-        """The file that says what a figure waits for, instead of the pictures of one without any run."""
+        """The file that tells which runs a figure waits for, instead of the pictures of one without any run."""
         return self.stem.with_name(f"{self.name}.unrun.md")
 
     @property

@@ -1,4 +1,4 @@
-"""The parts of a cell and their options. Those of orders are declared beside the streams that they make."""
+"""The parts of a cell and their options. An order's options are declared beside the streams that it makes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -112,7 +112,7 @@ NETS: dict[str, type[Struct]] = {
 
 
 class Budget(Struct):
-    """What training may use."""
+    """The means of training."""
 
     optimizer: Literal["sgd", "adam"]
     learning_rate: Positive
@@ -128,7 +128,7 @@ class Budget(Struct):
 
 
 class Gradients(Struct):
-    """What is measured of the gradients of a posterior's loss."""
+    """Measurements of the gradients of a posterior's loss."""
 
     batches: Annotated[int, bounds(minimum=2)]
     size: Count
@@ -136,7 +136,7 @@ class Gradients(Struct):
 
 
 class Evaluation(Struct):
-    """What is tested, and when."""
+    """The tests, and their times."""
 
     points: Annotated[Count, "how often along the stream probes are tested, the end included"]
     probes: Annotated[Count | None, "items of the stream that are tested again; null: all"]

@@ -95,7 +95,7 @@ def _displayed(file: Path, target: Mapping, factor: str, levels: Mapping) -> lis
 
 
 def _one_of(where: str, name: str, allowed: Collection[str], target: Mapping) -> None:
-    """Refuse a name that is not allowed, with the nearest that is; in escapes where both look alike.
+    """Refuse a name that is not allowed, with the nearest that is; in escapes where both look the same.
 
     The nearest to the name of a level itself is the one that its target displays.
     """

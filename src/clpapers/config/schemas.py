@@ -138,7 +138,7 @@ _DIGESTS: dict[str, str] = {}  # of rules that have a name
 
 
 def _digest(name: str | None, rules: dict) -> str:
-    """The digest of rules, of the validator's version and of this file, which says what a pattern means."""
+    """The digest of rules, of the validator's version and of this file, which gives a pattern its meaning."""
     if name not in _DIGESTS:
         checked_by = f"{importlib.metadata.version('jsonschema')} {sha256(__file__)}"
         digest = hashlib.sha256(f"{checked_by} {rules!r}".encode()).hexdigest()

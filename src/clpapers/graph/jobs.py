@@ -36,7 +36,7 @@ class Job:
     - outputs: files.
     - inputs: files that it reads.
     - decisive: all else in the configuration that decides the outputs.
-    - modules: further code that makes them, which the configuration names. Of a method from outside: its path.
+    - modules: further code that makes them, which the configuration names; a method from outside by its path.
     - depends_on_choice: whether it also depends on the runs, or methods from outside, that the build uses.
     """
 
@@ -72,7 +72,7 @@ class Job:
 
     @functools.cached_property
     def settings(self) -> str:
-        """The digest of what is decisive; a param of the rule, unless the path decides all."""
+        """The digest of all that is decisive; a param of the rule, unless the path decides all."""
         return digest(self.decisive)
 
 

@@ -119,9 +119,8 @@ def placement(plan: Plan, label: str) -> str:
 def check(file: Path) -> str:
     """The digest of a method's file, ten hexadecimal digits; comments and docstrings do not count.
 
-    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method. Such a file is unreadable
-    or no Python, has not one subclass of `clpapers.Method` or `Learner`, declares malformed values, or has a label in
-    use.
+    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method. It is unreadable or
+    no Python, has not one subclass of `clpapers.Method` or `Learner`, declares malformed values, or has a label in use.
     """
     label_of(file)
     try:

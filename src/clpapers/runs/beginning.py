@@ -91,7 +91,7 @@ class _Course(loop.Course):
 
 @contextmanager
 def _until(seconds: float) -> Iterator[None]:
-    """End what is inside, in silence, after seconds of the process's time; in a main thread."""
+    """End the block, in silence, after seconds of the process's time; in a main thread."""
 
     def end(*_: object) -> None:
         raise TimeoutError

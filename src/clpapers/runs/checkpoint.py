@@ -33,7 +33,7 @@ INTERVAL = 300  # seconds
 SHARE = 20  # saving takes at most one part in this many of the time
 DIGEST = hashlib.sha256().digest_size
 
-# What a state may hold besides objects of our runs, numbers, texts, lists, tuples and dictionaries.
+# A state may hold these besides objects of our runs, numbers, texts, lists, tuples and dictionaries.
 PLAIN = {
     "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "slice"},
     "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
@@ -216,12 +216,12 @@ def _admitted(module: str, name: str) -> Any:
 
 
 def _address(item: object) -> int:
-    """What identifies an object; of a tensor's memory, which many objects stand for, the memory itself."""
+    """The number that identifies an object; many objects stand for a tensor's memory, which counts as one."""
     return item._cdata if isinstance(item, torch.UntypedStorage) else id(item)
 
 
 def _fixed(constants: dict[str, object]) -> dict[str, object]:
-    """The constants and the memory of those that are tensors, of which a state may hold parts, by name."""
+    """The constants by name, and the memory of tensors among them, since a state may hold parts of it."""
     tensors = {name: item for name, item in constants.items() if isinstance(item, torch.Tensor)}
     return {f"memory of {name}": item.untyped_storage() for name, item in tensors.items()} | constants
 
@@ -329,7 +329,7 @@ def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, obj
 
 
 def unkept(state: object, constants: dict[str, object]) -> str:
-    """Which part of a state no checkpoint can hold: a line of its path, kind and remedy; empty where all is held."""
+    """The part of a state that no checkpoint can hold: a line of its path, kind and remedy; empty where all is held."""
     return _unkept(state, constants, "", set())
 
 
@@ -354,7 +354,7 @@ def _unkept(item: Any, constants: dict[str, object], path: str, met: set[int]) -
 
 
 def _parts(item: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, each with the end of its path."""
+    """The parts of an object, each with the end of its path."""
     if isinstance(item, dict):
         yield from ((f"[{key!r}]", part) for key, part in item.items())
     elif isinstance(item, list | tuple | set):

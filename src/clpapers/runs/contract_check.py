@@ -191,7 +191,7 @@ class _Twice(loop.Course):
 
 
 class _Reading:
-    """Refuses files that the code of a method opens to read, but for those of installed packages and of the system.
+    """Refuses files that the code of a method opens to read, except files of installed packages and of the system.
 
     A method's file is copied without its neighbours. `watched` is the file that is tried, if one is.
     """

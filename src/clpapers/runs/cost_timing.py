@@ -68,8 +68,8 @@ class Costs:
 def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float = 3.0) -> Costs:
     """Rehearse the first stack that a cell's seeds form, on a CPU.
 
-    seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. Of a method from
-    outside one is taken at least. For each option that repeats work (`Method.repeats`) there is another rehearsal. The
+    seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. A method from
+    outside takes one at least. For each option that repeats work (`Method.repeats`) there is another rehearsal. The
     other arguments are as of `loop.train`.
     """
     method, began = methods.method_of(cell["learner"]), time.process_time()

@@ -20,7 +20,7 @@ def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
     Counted are all floating-point tensors, once per storage: parameters and buffers, gradients, importances,
     references, copies of nets. Training adds the images of the memory as it keeps them; for indices, a byte a colour
     value or four a feature. Not counted: data set and stream, integers (indices into them, counts), numbers that all
-    seeds share, tensors within a step, and what the learner names in `uncounted`.
+    seeds share, tensors within a step, and all that the learner names in `uncounted`.
     """
     seeds = len(learner.setting.seeds)
     memory = learner.memory_use(s)["bytes"]

@@ -220,7 +220,7 @@ class Learner:
         return self.net
 
     def uncounted(self) -> Sequence[object]:
-        """What belongs to single steps or tests, or is counted elsewhere; `footprint.learner_bytes` leaves it out."""
+        """Objects of single steps or tests, or counted elsewhere; `footprint.learner_bytes` leaves them out."""
         return ()
 
     def memory_use(self, s: int) -> dict:

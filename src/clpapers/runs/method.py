@@ -226,7 +226,7 @@ class OneSeed(Learner):
         return Observed(loss[None] if whole else None, logits[None])
 
     def predicted(self, x: torch.Tensor) -> torch.Tensor:
-        """The method's scores [B, K] of images x [B, C, H, W]; what it draws for them is drawn again for others."""
+        """The method's scores [B, K] of images x [B, C, H, W]; its draws for them are drawn again for others."""
         states = self.random
         with self._inside():
             found = self.method.predict(x)

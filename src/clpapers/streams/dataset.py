@@ -208,7 +208,7 @@ class StreamBatchSampler(Sampler[list[int]]):
     """Batches of a stream, in its order, as positions: `size` items each, fewer at the end of a chunk.
 
     For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary. Raises
-    ValueError for a size that is no whole number from 1 up, and TypeError for what is no `StreamDataset`.
+    ValueError for a size that is no whole number from 1 up, and TypeError for anything but a `StreamDataset`.
     """
 
     def __init__(self, dataset: StreamDataset, size: int):

@@ -370,7 +370,7 @@ def make(
 
 
 def _in_chunks(name: str, chunk: np.ndarray, chunks: int, classes: int, seed: int) -> Parts:
-    """Items by their `chunk` [n], shuffled inside each; those of chunk −1 do not come."""
+    """Items by their `chunk` [n], shuffled inside each; items of chunk −1 do not come."""
     kept = np.flatnonzero(chunk >= 0)
     chunk = chunk[kept]
     sizes = np.bincount(chunk, minlength=chunks)

@@ -17,7 +17,7 @@ class ERByTask(AGEM):
     """ER as in van de Ven et al. 2022 (Nature Machine Intelligence), with the memory of A-GEM.
 
     memory: per task, read once the task is completed.  replay: as A-GEM draws its replay batch. The step descends the
-    weighted mean of both losses. Where classes are restricted, those of an item's task compete.
+    weighted mean of both losses. Where classes are restricted, the classes of an item's task compete.
 
     Parameters
     ----------

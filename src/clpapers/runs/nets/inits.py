@@ -10,8 +10,8 @@ from torch import nn
 def draw_truncated(weight: torch.Tensor, std: float) -> None:
     """Fill `weight` with normal values of deviation `std`; those beyond two deviations are drawn again.
 
-    The draws are those of `nn.init.trunc_normal_` from PyTorch 2.12 on, whose older versions make other numbers of the
-    same seed. So a net begins alike on every version.
+    `nn.init.trunc_normal_` draws the same from PyTorch 2.12 on; older versions make other numbers of the same seed. So
+    a net begins with the same weights on every version.
     """
     bound = weight.new_tensor(2 * std).item()  # as the weights' type has it
     weight.normal_(std=std)
