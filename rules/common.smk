@@ -55,7 +55,7 @@ try:
     OWN = user_methods.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     if workflow.is_main_process:
         user_methods.try_of_papers(SETTINGS["papers"])
-    PLAN = Plan.kept(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
+    PLAN = Plan.load(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
         if preparation.concerns(SCALE, REQUESTED):
@@ -130,7 +130,7 @@ def plan(scale):
     For another scale than the configured one it has all runs, at any cost.
     """
     try:
-        return PLAN if scale == SCALE else Plan.kept(scale, all_papers(), cuda=CUDA)
+        return PLAN if scale == SCALE else Plan.load(scale, all_papers(), cuda=CUDA)
     except ConfigError as error:
         sys.exit(f"clpapers: {error}")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from clpapers import cache
-from clpapers.cache import FOLDER, Cache, kept
+from clpapers.cache import FOLDER, Cache, load_or_make
 from clpapers.config import files, schemas
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.home import place
+from clpapers.home import project_path
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,40 +95,40 @@ def test_what_a_reader_changes_of_a_file_is_not_what_the_next_reader_gets(folder
 
 
 def test_an_object_is_kept_at_the_same_state_and_under_the_same_name(folder):
-    made = {"a": [place("results"), range(3)]}
-    assert kept("plan", "state", lambda: made) == made
-    assert kept("plan", "state", never) == made
-    assert kept("other plan", "state", lambda: 1) == 1
-    assert kept("plan", "other state", lambda: 2) == 2
-    assert kept("plan", "state", lambda: 3) == 3
+    made = {"a": [project_path("results"), range(3)]}
+    assert load_or_make("plan", "state", lambda: made) == made
+    assert load_or_make("plan", "state", never) == made
+    assert load_or_make("other plan", "state", lambda: 1) == 1
+    assert load_or_make("plan", "other state", lambda: 2) == 2
+    assert load_or_make("plan", "state", lambda: 3) == 3
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-1], lambda text: b"", lambda text: text + b"x"])
 def test_a_damaged_object_is_made_anew(folder, damage):
-    kept("plan", "state", lambda: 1)
+    load_or_make("plan", "state", lambda: 1)
     (file,) = (FOLDER / "clpapers").glob("*.pickle")
     file.write_bytes(damage(file.read_bytes()))
-    assert kept("plan", "state", lambda: 2) == 2
+    assert load_or_make("plan", "state", lambda: 2) == 2
 
 
 def test_only_our_own_classes_are_read(folder):
     """A pickle of another's class or function, which could do anything, is no kept object."""
-    assert kept("plan", "state", lambda: print) is print
-    assert kept("plan", "state", lambda: 1) == 1
+    assert load_or_make("plan", "state", lambda: print) is print
+    assert load_or_make("plan", "state", lambda: 1) == 1
 
 
 def test_a_kept_plan_is_as_the_files_say_and_follows_them(folder, tmp_path):
     for part in ("config", "workflow"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("outside"))
     for _ in range(2):
-        plan, fresh = Plan.kept("smoke", ["rules"]), Plan("smoke", ["rules"])
+        plan, fresh = Plan.load("smoke", ["rules"]), Plan("smoke", ["rules"])
         assert (plan.cells, plan.targets, plan.digest) == (fresh.cells, fresh.targets, fresh.digest)
     file = tmp_path / "config/papers/rules.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("Online dominant MNIST", "Of digits", 1), encoding="utf-8")
-    assert Plan.kept("smoke", ["rules"]).targets == Plan("smoke", ["rules"]).targets != plan.targets
+    assert Plan.load("smoke", ["rules"]).targets == Plan("smoke", ["rules"]).targets != plan.targets
 
 
-@pytest.mark.parametrize("name", ["os\nsystem", "clpapers.cache\nos.system", "clpapers.cache\nkept"])
+@pytest.mark.parametrize("name", ["os\nsystem", "clpapers.cache\nos.system", "clpapers.cache\nload_or_make"])
 def test_a_kept_object_is_of_our_own_classes(name):
     with pytest.raises(pickle.UnpicklingError):
         cache._OwnUnpickler(io.BytesIO(f"\x80\x04c{name}\n.".encode("latin-1"))).load()

@@ -40,7 +40,7 @@ def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp
     (project / "results/a/one.csv").write_text("1")
     (project / "results/a/deep/two.csv").write_text("2")
     monkeypatch.setattr(home, "root", lambda: project)
-    folder = home.place("results", "a")
+    folder = home.project_path("results", "a")
     assert not folder.exists()
     with home.entered():
         assert folder.is_dir()
@@ -57,7 +57,7 @@ def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp
         provenance.write_text(folder / "new/three.csv", "3")
         assert folder == Path("results/a")
         assert len({folder, Path("results/a")}) == 1
-        assert home.place(away / "x") == away / "x"
+        assert home.project_path(away / "x") == away / "x"
     assert (project / "results/a/new/three.csv").read_text() == "3"
     assert list(away.iterdir()) == []
 

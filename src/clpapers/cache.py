@@ -13,9 +13,9 @@ import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from clpapers.home import place
+from clpapers.home import project_path
 
-FOLDER = place(".snakemake")
+FOLDER = project_path(".snakemake")
 T = TypeVar("T")
 PLAIN = {("builtins", "range"), ("builtins", "set"), ("pathlib", "PosixPath")}  # kept, besides our own classes
 LARGEST_CACHE = 1 << 24  # bytes of a file, before it is begun again
@@ -59,7 +59,7 @@ class Cache:
                     file.write(f"\n{line}".encode())
 
 
-def kept(name: str, state: str, make: Callable[[], T]) -> T:
+def load_or_make(name: str, state: str, make: Callable[[], T]) -> T:
     """The object that `make` makes, as an earlier process left it under a name at the same state.
 
     state: of all that the object is made of. The file is a SHA-256 of the state and of a pickle, and this pickle, which

@@ -23,7 +23,7 @@ MARK = Path("config", "config.yaml")
 _ENTERED: contextvars.ContextVar[Path | None] = contextvars.ContextVar("project", default=None)  # of each thread
 
 
-class _Place(PosixPath):
+class _ProjectPath(PosixPath):
     """A path with the name's text and parts; its file lies below the folder that was entered."""
 
     def __fspath__(self) -> str:
@@ -46,9 +46,9 @@ class _Place(PosixPath):
         yield from self.glob(f"**/{pattern}", **options)
 
 
-def place(*parts: Path | str) -> Path:
+def project_path(*parts: Path | str) -> Path:
     """The path of a name in the project, such as `results/paper`; paths derived from it lie there too."""
-    return _Place(*parts)
+    return _ProjectPath(*parts)
 
 
 def root() -> Path:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from clpapers.cache import Cache
-from clpapers.home import PACKAGE, place
+from clpapers.home import PACKAGE, project_path
 
 UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "job_context.py")  # excluded from code digests
 MANIFEST = "manifest-sha256.txt"  # of a crate or a site: a line a file, as sha256sum has it
@@ -64,7 +64,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     The temporary name keeps the suffix, since writers such as `np.savez` look at it, and starts with a dot, so
     that a file left by SIGKILL is never mistaken for a result.
     """
-    path = place(path)
+    path = project_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
@@ -88,7 +88,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
 
 def sweep(path: Path | str) -> None:
     """Remove the temporary files that a killed job left of `path`."""
-    path = place(path)
+    path = project_path(path)
     for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
         remains.unlink()
 
@@ -112,7 +112,7 @@ def write_bytes(path: Path | str, content: bytes) -> None:
 
 def sha256(path: Path | str) -> str:
     """SHA-256 of a file's bytes, as hexadecimal digits."""
-    with place(path).open("rb") as file:
+    with project_path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -279,7 +279,7 @@ def why_no_commit() -> str:
         said = top.stderr.strip().partition("\n")[0].removeprefix("fatal: ")
         return "not under git" if "not a git repository" in said else f"git refuses: {escaped(said)}"
     folder = Path(top.stdout.strip())
-    if folder.resolve() == place().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
+    if folder.resolve() == project_path().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
         return ""
     return f"not under git: the repository around it, {folder}, does not have it"
 
@@ -288,7 +288,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run git and return its answer; a failure with the reason where it cannot run."""
     command, environment = ["git", *arguments], os.environ | {"LC_ALL": "C"}
     try:
-        return subprocess.run(command, cwd=place(), capture_output=True, text=True, timeout=30, env=environment)
+        return subprocess.run(command, cwd=project_path(), capture_output=True, text=True, timeout=30, env=environment)
     except FileNotFoundError:
         return subprocess.CompletedProcess(arguments, 127, "", "it is not installed")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
@@ -303,7 +303,7 @@ def record_path(output: Path | str) -> Path:
 
     Files that differ in the last suffix share one, and a figure's caption and its note (`.unrun`) have the figure's.
     """
-    output = place(output)
+    output = project_path(output)
     name = output.stem.removesuffix(".record").removesuffix(".caption").removesuffix(".unrun")
     return output.with_name(f"{name}.record.json")
 
@@ -321,7 +321,7 @@ def as_published(path: Path | str) -> str:
 
 def record_by_digest(scale: str, digest: str) -> Path:
     """The path of the record with SHA-256 `digest`, of a file that was not imported along with its runs."""
-    return place("results", scale, "imported", "records", f"{digest}.json")
+    return project_path("results", scale, "imported", "records", f"{digest}.json")
 
 
 def read_record(output: Path | str) -> dict:
@@ -339,7 +339,7 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
         with contextlib.suppress(ProvenanceError):
             if path not in records:
                 records[path] = read_record(file)
-                queue += [place(item["path"]) for item in records[path]["inputs"]]
+                queue += [project_path(item["path"]) for item in records[path]["inputs"]]
     return records
 
 
@@ -430,7 +430,7 @@ def seal(record: dict) -> str:
 
 
 def _facts(paths: Iterable[Path | str]) -> list[dict]:
-    return [{"path": str(p), "sha256": sha256(p), "bytes": place(p).stat().st_size} for p in paths]
+    return [{"path": str(p), "sha256": sha256(p), "bytes": project_path(p).stat().st_size} for p in paths]
 
 
 def _chained(paths: Iterable[Path | str]) -> list[dict]:
@@ -480,7 +480,7 @@ class Files:
         if str(path) not in self.digests:
             self.digests[str(path)] = ""
             try:
-                if place(path).is_file():
+                if project_path(path).is_file():
                     self.digests[str(path)] = sha256(path)
             except OSError as error:
                 self.unreadable[str(path)] = error.strerror or str(error)

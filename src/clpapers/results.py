@@ -24,7 +24,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.evidence.comparison import read_compared, read_reported
-from clpapers.home import at_home, place
+from clpapers.home import at_home, project_path
 from clpapers.metrics.learning import CHANCE_PREFIX
 
 
@@ -103,7 +103,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     for target in plan.named_targets([name] if name else []):
         full = f"{target.paper}/{target.name}"
         if (file := _choice_of(target)) not in plans:
-            plans[file] = plan.using(selected_runs.read(place(file))) if file else plan
+            plans[file] = plan.using(selected_runs.read(project_path(file))) if file else plan
         cells = dict.fromkeys(cell for _, cell in plans[file].targets[full].cells)
         for cell in cells:
             users.setdefault(cell.hash, []).append(full)

@@ -124,7 +124,7 @@ def planned(scale, papers):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project's folder with the real configuration, planned once, and nothing built."""
-    monkeypatch.setattr(Plan, "kept", lambda scale, papers: planned(scale, tuple(papers)))
+    monkeypatch.setattr(Plan, "load", lambda scale, papers: planned(scale, tuple(papers)))
     for part in ("config", "workflow", "Snakefile", "rules"):
         (tmp_path / "project" / part).symlink_to(ROOT / part)
 

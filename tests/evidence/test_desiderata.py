@@ -402,5 +402,5 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
     monkeypatch.setattr(curves, "render", lambda target, frame, footnotes: printed.append(footnotes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
-    commands._drawn(task, rendered)
+    commands._draw_with_notes(task, rendered)
     assert printed == [desiderata.sentence(made, PLAN.datasets)]

@@ -30,7 +30,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.graph.jobs import Job
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.provenance import (
     AS_RECORDED,
     BY_CHECKSUM,
@@ -178,9 +178,9 @@ def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
     These differ in the seeds that share a file; the plan with more existing files fits. methods: methods from outside
     to include.
     """
-    plans = [Plan.kept(scale, all_papers(), methods=methods)]
+    plans = [Plan.load(scale, all_papers(), methods=methods)]
     if plans[0].settings["seeds_per_job"] == "auto":
-        plans.append(Plan.kept(scale, all_papers(), cuda=True, methods=methods))
+        plans.append(Plan.load(scale, all_papers(), cuda=True, methods=methods))
     return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
 
 
@@ -208,7 +208,7 @@ class _Check:
             return None
         if file not in self.plans:
             try:
-                self.plans[file] = self.plan.using(selected_runs.read(place(file)))
+                self.plans[file] = self.plan.using(selected_runs.read(project_path(file)))
             except ConfigError as error:
                 self.fail(file, str(error).partition(": ")[2])
                 self.plans[file] = self.plan
@@ -226,7 +226,7 @@ class _Check:
             for _ in threads.map(self.files.digest, dict.fromkeys(paths)):
                 pass
 
-    def own(self, path: Path, remedy: str, record: dict | None = None) -> None:
+    def check_file(self, path: Path, remedy: str, record: dict | None = None) -> None:
         """Check a file against its record, or a record against its seal."""
         state = self.files.state(path, record)
         if state == MISSING:
@@ -243,10 +243,10 @@ class _Check:
         first, remedy = job.outputs[0], f"snakemake {job.outputs[0]} --cores --force"
         record = self.files.record(path)
         for file in job.outputs:
-            self.own(file, remedy, record)
+            self.check_file(file, remedy, record)
         if record is None:
             return
-        self.own(path, remedy)
+        self.check_file(path, remedy)
         if {item["path"] for item in record["outputs"]} != {str(file) for file in job.outputs}:
             self.fail(path, f"a record of other files than those beside it; {remedy}")
         if {item["path"] for item in record["inputs"]} != {str(file) for file in job.inputs}:
@@ -266,7 +266,7 @@ class _Check:
 
     def input(self, reader: Path, item: dict, remedy: str) -> None:
         """Check one input of the file `reader`. A fault of the input itself is found by the check of its own job."""
-        path, state = place(item["path"]), self.files.state_since(item)
+        path, state = project_path(item["path"]), self.files.state_since(item)
         if state in (MISSING, BY_CHECKSUM) and not record_path(path).is_file():
             self.fail(reader, f"made of {path}, which is missing; {remedy}")
         elif state == CHANGED and self.files.sound(path):
@@ -280,10 +280,10 @@ class _Check:
         record, own_record = self.files.record(path), record_path(path)
         if path == own_record:
             return
-        self.own(path, remedy)
+        self.check_file(path, remedy)
         if record is None:
             return
-        self.own(own_record, remedy)
+        self.check_file(own_record, remedy)
         for file in (path, own_record):
             if source_of(file, self.files.digest(file)) is None:
                 self.fail(file, f"edited, or put there by hand: in no crate that {top / 'crates.json'} has; {remedy}")
@@ -303,7 +303,7 @@ class _Check:
 
     def published_input(self, run: Path, record: dict, item: dict, remedy: str) -> None:
         """Check that an input of an imported run, where it exists, is the one that the run read."""
-        path = place(item["path"])
+        path = project_path(item["path"])
         if self.files.state_since(item) != CHANGED or not self.files.sound(path):
             return
         if path.parts[2] == "selection":

@@ -123,9 +123,9 @@ def _option(options: Mapping, key: str) -> float:
     return _option(options[first], rest) if rest else options[first]
 
 
-def _narrowed(row: Row, own: Kind) -> Row:
+def _narrowed(row: Row, kind: Kind) -> Row:
     """A row without repetitions, as for the net of another kind, if that is narrower."""
-    widths = [sum(net.get("hidden", ())) or net.get("width", 0) for net in map(json.loads, (own.net, row.kind.net))]
+    widths = [sum(net.get("hidden", ())) or net.get("width", 0) for net in map(json.loads, (kind.net, row.kind.net))]
     share = min(widths[0] / widths[1], 1.0) if all(widths) else 1.0
     cheaper = {key: share * getattr(row, key) for key in ("step", "test", "item")}
     return dataclasses.replace(row, repeated="", **cheaper)

@@ -93,12 +93,12 @@ def _some(names: list[str], count: int = 3) -> str:
 def _torch() -> Iterator[Finding]:
     torch = _imported("torch")
     if isinstance(torch, Exception):
-        yield Finding(FAULT, f"torch does not import ({_line(torch)})", INSTALL)
+        yield Finding(FAULT, f"torch does not import ({_one_line(torch)})", INSTALL)
         return
     yield Finding(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
     if isinstance(vision := _imported("torchvision"), Exception):
         remedy = "builds go round that; for code of yours both must be builds for CUDA, or both without"
-        text = f"torchvision does not import beside torch {torch.__version__} ({_line(vision)})"
+        text = f"torchvision does not import beside torch {torch.__version__} ({_one_line(vision)})"
         yield Finding(NOTE, text, remedy)
 
 
@@ -110,7 +110,7 @@ def _imported(name: str) -> ModuleType | Exception:
         return error
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join((str(error) or type(error).__name__).split())[:120]
 
 

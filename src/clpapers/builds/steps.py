@@ -49,12 +49,12 @@ class Begun(NamedTuple):
 
 
 def verify_steps(
-    settings: dict, crates: list[Path], steps: int, done: Iterable[Beginning] = (), *, each: bool = False
+    settings: dict, crates: list[Path], steps: int, done: Iterable[Beginning] = (), *, every_file: bool = False
 ) -> Iterator[Beginning]:
     """Take the first steps of published runs again, on all cores; of each cell the first published file's.
 
     settings: as `check_settings` returns them. crates: none for the project's own. done: known outcomes, which are left
-    as they are unless a run was not tried. each: whether to take every file of each cell.
+    as they are unless a run was not tried. every_file: whether to take all files of a cell.
 
     Raises `CrateError` where there is no run of a cell that config/ has, `ConfigError` for wrong values.
     """
@@ -67,7 +67,7 @@ def verify_steps(
     cells: dict[Path, list[str]] = {}
     for name in sorted(runs):
         cells.setdefault(Path(name).parent, []).append(name)
-    names = [name for of_cell in cells.values() for name in (of_cell if each else of_cell[:1])]
+    names = [name for of_cell in cells.values() for name in (of_cell if every_file else of_cell[:1])]
     known = {beginning.run: beginning for beginning in done if beginning.verdict != UNTRIED}
     yield from (known[name] for name in names if name in known)
     git = provenance.git_state()

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 
 from clpapers.cache import Cache
 from clpapers.catalogue.options import Count, Struct, bounds
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.provenance import without_docstrings
 
 LEARNERS = Path(__file__).parents[1] / "runs" / "learners"
@@ -137,7 +137,8 @@ def methods() -> dict[str, Method]:
 
 def method_of(learner: Mapping) -> Method:
     """The method of a cell's `learner`, with the options there."""
-    return (copied(place(learner["file"])) if "file" in learner else methods()[learner["name"]]).with_options(learner)
+    method = copied(project_path(learner["file"])) if "file" in learner else methods()[learner["name"]]
+    return method.with_options(learner)
 
 
 @functools.cache

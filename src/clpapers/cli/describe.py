@@ -61,7 +61,7 @@ def _built(options: argparse.Namespace) -> list[Path]:
     scale, name = _settings(options)["scale"], options.name
     if not re.fullmatch(r"\w+(/\w+)?", name):
         raise Refusal(f"{name}: no such file; build it with snakemake")
-    files = [target.outputs[0] for target in Plan.kept(scale, all_papers()).named_targets([name])]
+    files = [target.outputs[0] for target in Plan.load(scale, all_papers()).named_targets([name])]
     built = [file for file in files if file.is_file()]
     if not built:
         raise Refusal(f"{name}: nothing of it is built at the scale {scale}; snakemake {files[0]} --cores")
@@ -127,7 +127,7 @@ def cell(options: argparse.Namespace) -> None:
 
     scale = _settings(options)["scale"]
     if "/" in options.hash:
-        (target,) = Plan.kept(scale, all_papers()).named_targets([options.hash])
+        (target,) = Plan.load(scale, all_papers()).named_targets([options.hash])
         print("\n".join(f"{c.hash}  {' '.join(f'{k}={v}' for k, v in factors.items())}" for factors, c in target.cells))
         return
     values = origins(scale, options.hash)
@@ -158,7 +158,7 @@ def _settings(options: argparse.Namespace, *more: str) -> dict:
 def _configured(options: argparse.Namespace) -> Plan:
     """The plan of config.yaml, or of the requested scale and papers."""
     settings = _settings(options)
-    return Plan.kept(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
+    return Plan.load(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
 
 
 def summary(options: argparse.Namespace) -> None:
@@ -170,7 +170,7 @@ def summary(options: argparse.Namespace) -> None:
     settings, plan, decided = _settings(options), _configured(options), ""
     one_hour = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build without published runs has none
     with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # the built targets are reported anyway
-        every = Plan.kept(plan.scale, all_papers(), cuda=plan.cuda)
+        every = Plan.load(plan.scale, all_papers(), cuda=plan.cuda)
         decided = preparation.prepare(every, settings | one_hour, ["-n"])[1].decided
     print(summary_of(plan, list(plan.titles), decided))
 
@@ -192,7 +192,7 @@ def upcoming(options: argparse.Namespace) -> None:
         options.hours = ALL_HOURS
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
-    plan = Plan.kept(scale, all_papers(), cuda=cuda, methods=user_methods.take_in(scale, settings.get("methods", ())))
+    plan = Plan.load(scale, all_papers(), cuda=cuda, methods=user_methods.take_in(scale, settings.get("methods", ())))
     files = [str(path) for target in (plan.named_targets(targets) if targets else ()) for path in target.outputs]
     _, budget, data = preparation.prepare(plan, settings, ["-n", *files, *(["all"] if options.papers else [])])
     print(
@@ -236,7 +236,7 @@ def rehearse(options: argparse.Namespace) -> None:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
     if options.methods or options.names:
-        plan = Plan.kept(plan.scale, all_papers(), methods=user_methods.take_in(plan.scale, options.methods or ()))
+        plan = Plan.load(plan.scale, all_papers(), methods=user_methods.take_in(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     chosen = plan.named_targets(names) if names or not hashes else []
@@ -266,7 +266,7 @@ def export(options: argparse.Namespace) -> int:
         return int(bool(faults))
     plan = _configured(options)
     if options.names:
-        plan = Plan.kept(plan.scale, all_papers(), cuda=plan.cuda)
+        plan = Plan.load(plan.scale, all_papers(), cuda=plan.cuda)
     fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
     print(f"{options.out}: manifest SHA-256 {fingerprint}")
     if missing:
@@ -301,7 +301,7 @@ def pack(options: argparse.Namespace) -> None:
 
     every = options.hours in (None, "all") or options.hours >= ALL_HOURS
     settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
-    plan = Plan.kept(settings["scale"], all_papers(), cuda=options.card)
+    plan = Plan.load(settings["scale"], all_papers(), cuda=options.card)
     if with_published := settings.get("published", True):
         import_published(plan.scale)
     others = imported(plan.scale, published=with_published)
@@ -398,7 +398,7 @@ def _verify_steps(options: argparse.Namespace) -> int:
 
     known = beginnings.read(options.out) if options.out else []
     settings, found = _settings(options, "data_folder"), {each.run: each for each in known}
-    for beginning in verify_steps(settings, options.crates, options.steps, known, each=options.each):
+    for beginning in verify_steps(settings, options.crates, options.steps, known, every_file=options.each):
         if beginning not in known:
             print(beginning, flush=True)
         found[beginning.run] = beginning

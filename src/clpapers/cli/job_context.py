@@ -35,7 +35,7 @@ Taken = TypeVar("Taken", covariant=True)
 Kind = TypeVar("Kind", bound=Job)
 
 
-class Mine(Protocol[Taken]):
+class OwnJob(Protocol[Taken]):
     """A job as training needs it: the job's own argument, `subject`, and its inputs."""
 
     @property
@@ -60,7 +60,7 @@ class DataSets(Protocol):
     def datasets(self) -> Mapping[str, Mapping]: ...
 
 
-class Whole(Protocol):
+class CardShare(Protocol):
     """A share of a card as training needs it: whether it is all of the card."""
 
     @property
@@ -77,9 +77,9 @@ class Training(Protocol[Taken]):
     @property
     def plan(self) -> DataSets: ...
     @property
-    def job(self) -> Mine[Taken]: ...
+    def job(self) -> OwnJob[Taken]: ...
     def recording(self, **facts: object) -> contextlib.AbstractContextManager[dict]: ...
-    def device(self) -> tuple[torch.device, Whole | None]: ...
+    def device(self) -> tuple[torch.device, CardShare | None]: ...
     def hardware(self, device: torch.device) -> dict: ...
     def measured(self, quantity: str, measure: Callable[[], float]) -> float: ...
     def out_of_memory(self, share: Any) -> Refusal: ...
@@ -99,7 +99,7 @@ def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) 
     plan = CACHE.get(key) if CACHE is not None else None
     if plan is None:
         choice = selected_runs.read(choice_file) if choice_file else None
-        plan = Plan.kept(path.parts[1], all_papers(), cuda=cuda, choice=choice)
+        plan = Plan.load(path.parts[1], all_papers(), cuda=cuda, choice=choice)
     if CACHE is not None:
         CACHE[key] = plan
     return plan

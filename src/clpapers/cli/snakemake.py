@@ -90,7 +90,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     has_budget = budgeted(Facts(settings["scale"]), settings.get("hours"))
     if not names and has_budget:
         return arguments, None, []
-    plan = Plan.kept(settings["scale"], all_papers())
+    plan = Plan.load(settings["scale"], all_papers())
     replaced: list[str] = []
     requested: list[Target] = []
     for i, argument in enumerate(arguments):
@@ -122,7 +122,7 @@ def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
     options, _ = get_argument_parser().parse_known_args(with_cores(replaced))
     text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
     rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
-    plan = functools.cache(lambda scale: Plan.kept(scale, all_papers()))
+    plan = functools.cache(lambda scale: Plan.load(scale, all_papers()))
     for name in (name for name in options.targets if name in arguments and name not in rules):
         path = Path(name)
         if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):

@@ -22,7 +22,7 @@ def table(task: JobContext[TargetJob]) -> None:
 
     target = task.job.target
     with task.recording(target=target.spec):
-        rendered, frame, notes = _drawn(task, table_of)
+        rendered, frame, notes = _draw_with_notes(task, table_of)
         if target.reported:
             printed = read_reported(target.reported, target.paper, target.name)
             rendered = attach(rendered, target.spec, frame, compare(target.spec, frame, printed, notes), notes)
@@ -36,7 +36,7 @@ def figure(task: JobContext[TargetJob]) -> None:
 
     with task.recording(target=task.job.target.spec):
         target = task.job.target
-        rendered, _, notes = _drawn(task, draw)
+        rendered, _, notes = _draw_with_notes(task, draw)
         write_figure(rendered, target.stem)
         write_caption(rendered, target.spec, notes, target.stem)
         target.note.unlink(missing_ok=True)  # it holds no longer
@@ -65,7 +65,7 @@ def _notes(task: JobContext[TargetJob]) -> Notes:
     return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
 
-def _drawn(task: JobContext[TargetJob], draw: Callable) -> tuple:
+def _draw_with_notes(task: JobContext[TargetJob], draw: Callable) -> tuple:
     """The target as `draw` makes it, its measurements, and its notes."""
     import pandas as pd
 

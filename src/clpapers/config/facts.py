@@ -12,7 +12,7 @@ from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
-from clpapers.home import place
+from clpapers.home import project_path
 
 TOY = re.compile(r"toy(-[1-9]\d{0,5})+", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
 FEATURES = 2048  # the features of an image by a ResNet-50
@@ -40,7 +40,8 @@ class Facts:
         for name, file in user_files.files("datasets").items():
             self._add(file, user_files.copy_of("datasets", name))
         try:
-            self.user_methods = {each.name: each for each in (methods.copied(place(file)) for file in method_files)}
+            copies = [methods.copied(project_path(file)) for file in method_files]
+            self.user_methods = {method.name: method for method in copies}
             self.methods = methods.methods() | self.user_methods
             for name, file in user_files.files("methods").items():  # of papers from outside: `mine.lwf-0123456789`
                 of_paper, copy = name.rpartition("-")[0], user_files.copy_of("methods", name)

@@ -9,9 +9,9 @@ import yaml
 
 from clpapers.cache import Cache
 from clpapers.config.refusals import ConfigError, short_repr
-from clpapers.home import place
+from clpapers.home import project_path
 
-CONFIG = place("config")
+CONFIG = project_path("config")
 DEEPEST, MOST_VALUES = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
 HIGHEST = 1e30  # of numbers in YAML files
 

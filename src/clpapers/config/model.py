@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config.paths import RESULTS, dataset_path, seeds_text, stream_path, weights_path
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.streams.orders import slug
 
 SELECTED = "selected"  # in a cell's description: the value is read from a selection's file
@@ -53,7 +53,7 @@ class Cell:
     @property
     def method(self) -> Path | None:
         """The copy of the file of its method, if that is from outside."""
-        return place(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
+        return project_path(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
 
     @functools.cached_property  # every job asks for it, and there may be very many
     def slug(self) -> str:

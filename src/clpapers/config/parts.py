@@ -161,7 +161,7 @@ class Evaluation(Struct):
     trace: Annotated[Count | None, "items of a task whose mutual information is noted before each epoch"] = None
 
 
-class Others(Struct):
+class SingleValues(Struct):
     """The values of a cell that stand alone."""
 
     scaling: Annotated[
@@ -187,7 +187,7 @@ PARTS: dict[str, type[Struct] | Mapping[str, type[Struct]]] = {
 CELL = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {part: {"type": "object"} for part in PARTS} | {"oracle": {}} | Others.rules()["properties"],
+    "properties": {part: {"type": "object"} for part in PARTS} | {"oracle": {}} | SingleValues.rules()["properties"],
 }
 
 

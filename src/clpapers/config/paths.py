@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from clpapers.config.refusals import ConfigError
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.streams.orders import slug
 
-RESULTS = place("results")
+RESULTS = project_path("results")
 MOST = 1000  # seeds
 
 
@@ -33,12 +33,12 @@ def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
     return RESULTS / scale / "streams" / dataset / folder / f"seed{seed}.npz"
 
 
-def seeds_of(given: object, where: str) -> Sequence[int]:
+def seeds_of(written: object, where: str) -> Sequence[int]:
     """Seeds as a person gives them `where`, ascending: a number, a range such as `0-19`, or several in a list or text.
 
     Neighbours alone are a `range`. Raises `ConfigError` for anything else, no seed or too many.
     """
-    parts = given if isinstance(given, list) else [given]
+    parts = written if isinstance(written, list) else [written]
     found: set[int] = set()
     for text in (text.strip() for part in parts for text in str(part).split(",")):
         if not re.fullmatch(r"[0-9]{1,9}(-[0-9]{1,9})?", text, re.ASCII):

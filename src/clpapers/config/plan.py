@@ -10,7 +10,7 @@ import sysconfig
 from collections.abc import Collection
 from pathlib import Path
 
-from clpapers.cache import kept
+from clpapers.cache import load_or_make
 from clpapers.config import user_files
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG
@@ -86,7 +86,7 @@ class Plan:
                 self._seeds.setdefault(cell.hash, set()).update(seeds)
 
     @classmethod
-    def kept(
+    def load(
         cls,
         scale: str,
         papers: list[str],
@@ -102,7 +102,7 @@ class Plan:
         if methods or (choice is not None and choice.methods) or user_files.tried():
             return cls(scale, papers, cuda=cuda, choice=choice, methods=methods)
         now = state()
-        plan = kept(f"plan of {scale}: {papers}", now, lambda: cls(scale, papers))
+        plan = load_or_make(f"plan of {scale}: {papers}", now, lambda: cls(scale, papers))
         plan.cuda, plan.choice, plan.state = cuda, choice, now
         return plan
 

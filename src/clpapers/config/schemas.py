@@ -16,14 +16,14 @@ from clpapers.cache import Cache
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config import parts
 from clpapers.config.refusals import ConfigError, dotted, names, short_repr
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.provenance import sha256
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
-SCHEMAS = place("workflow/schemas")
+SCHEMAS = project_path("workflow/schemas")
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clpapers.config.paths import RESULTS
 from clpapers.config.refusals import ConfigError
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.provenance import is_path, write_text
 
 FOLDER = "choices"  # below results/<scale>/
@@ -67,7 +67,7 @@ def read(path: Path) -> SelectedRuns:
         if hashlib.sha256(text.encode()).hexdigest()[:16] != path.stem:
             raise ConfigError(f"{path}: edited: its name is not the digest of its content; delete it and build again")
         content = json.loads(text)
-        runs = {cell: {place(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
+        runs = {cell: {project_path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
         methods = tuple(map(str, content.get("methods", ())))
         made = SelectedRuns(
             runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {}))

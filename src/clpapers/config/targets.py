@@ -136,7 +136,7 @@ class _Printed(NamedTuple):
     lines: dict[str, dict[str, str]]
     targets: Mapping[str, dict]
 
-    def of(self, spec: dict) -> Path | None:
+    def file_of(self, spec: dict) -> Path | None:
         """The file, if it has lines of a target; refuses lines that name nothing in it. spec: as at a scale."""
         lines = {place: line for place, line in self.lines.items() if line["target"] == spec["name"]}
         if not lines:
@@ -227,4 +227,4 @@ def _target(grid: Grid, paper: Paper, spec: dict, printed: _Printed) -> Target:
         | ({"desiderata": declared} if any(declared.values()) else {})
     )
     parts = cells, streams, tuple(nets.values()), selections
-    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, printed.of(of_paper))
+    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, printed.file_of(of_paper))

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clpapers.cache import kept
+from clpapers.cache import load_or_make
 from clpapers.config import gans
 from clpapers.config.gans import Gans
 from clpapers.config.model import Cell, Selection, Target, digest
@@ -418,14 +418,14 @@ def reduced(plan: Plan, target: Target) -> list[str]:
 
 @functools.cache
 def _at_paper_scale(paper: str) -> dict[str, Target]:
-    return Plan.kept("paper", [paper]).targets
+    return Plan.load("paper", [paper]).targets
 
 
 @functools.lru_cache(maxsize=1)  # a plan's claims are requested once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the plan's targets."""
     if plan.state:
-        return kept(f"claims of {plan.scale}: {list(plan.titles)}", plan.state, lambda: _read_claims(plan))
+        return load_or_make(f"claims of {plan.scale}: {list(plan.titles)}", plan.state, lambda: _read_claims(plan))
     return _read_claims(plan)
 
 

@@ -175,7 +175,7 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
             yield path, 'without a "default"; give the value that its runs take'
         else:
             yield from (([*path, "default"], fault) for fault in violations(rules["default"], rules))
-    cell_rules: dict[str, dict] = dict(parts.Others.rules()["properties"])
+    cell_rules: dict[str, dict] = dict(parts.SingleValues.rules()["properties"])
     for part in ("order", "oracle", "net", "budget", "evaluation"):
         cell_rules |= {f"{part}.{option}": rules for option, rules in parts.piece(part)["properties"].items()}
     for key in method.needs:

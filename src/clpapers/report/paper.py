@@ -24,7 +24,7 @@ from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.rendering import table_of
 from clpapers.graph import jobs
 from clpapers.graph.pages import claims_file, findings_file, targets_of
-from clpapers.home import place
+from clpapers.home import project_path
 from clpapers.metrics.factors import flat
 from clpapers.provenance import as_published, device_of, read_record, sha256
 from clpapers.report.coverage import Coverage, Numbers, count, coverage
@@ -164,7 +164,7 @@ def gather(plan: Plan, papers: Collection[str], built: Callable[[Target], bool] 
     Raises `ProvenanceError` for a file without a record.
     """
     covered = {each.paper: each for each in coverage(plan, papers)}
-    begun = {each.run: each for each in beginnings.read(place(beginnings.FILE))}
+    begun = {each.run: each for each in beginnings.read(project_path(beginnings.FILE))}
     describe = functools.cache(functools.partial(_described, begun))
     return [_paper(plan, paper, covered[paper], built, describe) for paper in papers]
 

@@ -269,9 +269,9 @@ def _tensor(kind: type, storage: torch.UntypedStorage, dtype: torch.dtype, *form
     return torch.nn.Parameter(made, requires_grad) if kind is torch.nn.Parameter else made.requires_grad_(requires_grad)
 
 
-def _attach(made: torch.Tensor, attached: tuple[torch.Tensor | None, dict]) -> None:
-    made.grad, others = attached
-    vars(made).update(others)
+def _attach(tensor: torch.Tensor, attached: tuple[torch.Tensor | None, dict]) -> None:
+    tensor.grad, others = attached
+    vars(tensor).update(others)
 
 
 def _storage(device: str, content: bytearray) -> torch.UntypedStorage:

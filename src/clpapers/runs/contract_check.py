@@ -27,7 +27,7 @@ from clpapers.catalogue import methods
 from clpapers.provenance import PACKAGE
 from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
-from clpapers.runs.contracts import Broken, place
+from clpapers.runs.contracts import Broken, location
 from clpapers.runs.learner import Learner
 from clpapers.runs.method import Method, OneSeed
 from clpapers.runs.scenario import scenario
@@ -63,10 +63,10 @@ class Problem:
     data: loop.Data
     streams: dict[int, Stream]
 
-    def train(self, *seeds: int, kept: Checkpoint | None = None, course: type[loop.Course] = loop.Course) -> list[str]:
+    def train(self, *seeds: int, saved: Checkpoint | None = None, course: type[loop.Course] = loop.Course) -> list[str]:
         """The result of each of some seeds, or of all.
 
-        They form a stack where the learner allows it. kept: where to save half-way, or to go on from.
+        They form a stack where the learner allows it. saved: where to save half-way, or to go on from.
         """
         process.prepare(CPU, self.spec["precision"])
         data, spec, results = self.data, self.spec, []
@@ -74,10 +74,10 @@ class Problem:
         each = [scenario(spec, stream, data.train_y, data.test_y, data.classes) for stream in streams]
         with redirect_stderr(io.StringIO()):  # a checkpoint's word is told as a contract
             for stack in [each] if self.learner.stackable else [[one] for one in each]:
-                way = course(spec, data, stack, CPU, kept)
+                way = course(spec, data, stack, CPU, saved)
                 for taken in way.steps():
-                    if kept is not None and not kept.resumed and stack[0] is each[0] and taken == way.count // 2:
-                        way.save(kept)
+                    if saved is not None and not saved.resumed and stack[0] is each[0] and taken == way.count // 2:
+                        way.save(saved)
                 results += way.results()
         return [json.dumps(result) for result in results]
 
@@ -113,7 +113,7 @@ def _contracts(file: Path) -> Iterator[str]:
         if learner.stackable:
             alone.begin()
         kept = Checkpoint(Path(folder, RESULT), {})
-        first = within(file, "learning", lambda: problem.train(kept=kept))
+        first = within(file, "learning", lambda: problem.train(saved=kept))
         resumed.begin()
         yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
         steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
@@ -146,7 +146,7 @@ def _alone(file: Path, problem: Problem) -> list[str]:
 def _resumed(file: Path, problem: Problem, result: Path) -> list[str]:
     """The results of a training that goes on from its checkpoint, whatever the state of the process is."""
     torch.rand(1), np.random.rand(1), random.random()
-    return within(file, "going on after a kill", lambda: problem.train(kept=Checkpoint(result, {})))
+    return within(file, "going on after a kill", lambda: problem.train(saved=Checkpoint(result, {})))
 
 
 def within(file: Path, doing: str, work: Callable[[], T]) -> T:
@@ -183,7 +183,7 @@ class _Twice(loop.Course):
             first, again = (ask(each, tasks) for each in (x.clone(), x))
             if not torch.equal(first.nan_to_num(nan=0.5), again.nan_to_num(nan=0.5)):
                 fault = f"asked twice, {answering.__name__} answers otherwise"
-                raise Broken(f"{place(answering)}: {fault}; learn in observe, and let a test change nothing")
+                raise Broken(f"{location(answering)}: {fault}; learn in observe, and let a test change nothing")
             return again
 
         learner.scores = twice  # type: ignore[method-assign]
@@ -199,12 +199,12 @@ class _Reading:
     watched: Path | None = None
     others = sys.prefix, sys.base_prefix, site.getusersitepackages(), str(PACKAGE), "/proc", "/sys", "/dev", "/etc"
 
-    def __call__(self, event: str, given: tuple) -> None:
+    def __call__(self, event: str, args: tuple) -> None:
         """An audit hook of Python."""
         file = self.watched
-        if event != "open" or file is None or not isinstance(given[0], str) or "r" not in (given[1] or ""):
+        if event != "open" or file is None or not isinstance(args[0], str) or "r" not in (args[1] or ""):
             return
-        opened, frame = Path(given[0]).absolute(), inspect.currentframe()
+        opened, frame = Path(args[0]).absolute(), inspect.currentframe()
         while frame is not None and frame.f_code.co_filename != str(file):
             frame = frame.f_back
         if frame is None or opened == file or any(map(opened.is_relative_to, self.others)):

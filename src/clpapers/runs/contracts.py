@@ -38,8 +38,8 @@ class Undeclared:
         self._refuse()
 
     @classmethod
-    def __torch_function__(cls, function: object, types: object, given: tuple = (), named: object = None) -> object:
-        self, *_ = (each for each in given if isinstance(each, cls))
+    def __torch_function__(cls, function: object, types: object, args: tuple = (), kwargs: object = None) -> object:
+        self, *_ = (each for each in args if isinstance(each, cls))
         self._refuse()
 
     __getitem__ = __len__ = __iter__ = __eq__ = __ne__ = __bool__ = __int__ = __index__ = __add__ = _refuse
@@ -51,7 +51,7 @@ def checked_step(observed: object, seeds: int, shape: Sequence[int], function: A
 
     Raises `Broken` where it returned anything else.
     """
-    where = f"{place(function)}: observe returns"
+    where = f"{location(function)}: observe returns"
     if not isinstance(observed, tuple) or len(observed) != 2:
         raise Broken(f"{where} {described(observed)}; return Observed(loss, logits)")
     for name, given, wanted in zip(("loss", "logits"), observed, ([seeds], list(shape))):
@@ -61,7 +61,7 @@ def checked_step(observed: object, seeds: int, shape: Sequence[int], function: A
         yield None if given is None else given.detach().clone()
 
 
-def place(function: Any) -> str:
+def location(function: Any) -> str:
     """File and line of a function of a method."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
 
@@ -74,10 +74,10 @@ def checked_scores(scores: object, shape: Sequence[int], function: Any) -> torch
     """
     if not isinstance(scores, torch.Tensor) or not scores.is_floating_point() or scores.shape != torch.Size(shape):
         wanted = f"return {list(shape)}, a score for each of the {shape[-1]} classes, the largest for the answer"
-        raise Broken(f"{place(function)}: {function.__name__} returns {described(scores)}; {wanted}")
+        raise Broken(f"{location(function)}: {function.__name__} returns {described(scores)}; {wanted}")
     if ((nan := scores.isnan()).any(dim=-1) & ~nan.all(dim=-1)).any():
         remedy = "return -inf for a class that is no answer"
-        raise Broken(f"{place(function)}: {function.__name__} returns NaN for some of the classes; {remedy}")
+        raise Broken(f"{location(function)}: {function.__name__} returns NaN for some of the classes; {remedy}")
     return scores
 
 

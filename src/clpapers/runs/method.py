@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from clpapers.randomness import generator
-from clpapers.runs.contracts import Broken, checked_scores, described, place
+from clpapers.runs.contracts import Broken, checked_scores, described, location
 from clpapers.runs.learner import Learner, Observed, Setting
 
 
@@ -216,8 +216,8 @@ class OneSeed(Learner):
             self.predicts, shape = False, (len(truth), self.classes)
             if not isinstance(returned, torch.Tensor) or returned.shape != shape or not returned.is_floating_point():
                 raise Broken(
-                    f"{place(type(method).observe)}: observe returns {described(returned)}; return at every step the "
-                    f"logits {list(shape)} of x from before it, or never anything"
+                    f"{location(type(method).observe)}: observe returns {described(returned)}; return at every step "
+                    f"the logits {list(shape)} of x from before it, or never anything"
                 )
             logits = returned.detach().clone()
         assert logits is not None
@@ -290,11 +290,11 @@ class OneSeed(Learner):
         return self.stored(memory.kept[1][: len(memory)] if isinstance(memory, Reservoir) and memory.kept else none)
 
 
-def _modules(held: object) -> Iterator[nn.Module]:
+def _modules(attribute: object) -> Iterator[nn.Module]:
     """All modules in attributes, lists and mappings."""
-    if isinstance(held, nn.Module):
-        yield from held.modules()
-    elif isinstance(held, dict):
-        yield from (module for each in held.values() for module in _modules(each))
-    elif isinstance(held, list | tuple):
-        yield from (module for each in held for module in _modules(each))
+    if isinstance(attribute, nn.Module):
+        yield from attribute.modules()
+    elif isinstance(attribute, dict):
+        yield from (module for each in attribute.values() for module in _modules(each))
+    elif isinstance(attribute, list | tuple):
+        yield from (module for each in attribute for module in _modules(each))

@@ -212,7 +212,7 @@ class StreamBatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, dataset: StreamDataset, size: int):
-        _whole(dataset)
+        _refuse_subset(dataset)
         self.ends = batches(dataset.stream.boundaries, len(dataset), checked_size(size)).tolist()
 
     def __len__(self) -> int:
@@ -222,7 +222,7 @@ class StreamBatchSampler(Sampler[list[int]]):
         return (list(range(start, end)) for start, end in zip([0, *self.ends], self.ends))
 
 
-def _whole(dataset: object) -> None:
+def _refuse_subset(dataset: object) -> None:
     if not hasattr(dataset, "stream"):  # `isinstance` fails once a notebook has loaded this module anew
         kind = type(dataset).__name__
         raise TypeError(
@@ -264,7 +264,7 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
     Raises ImportError, with the remedy, where Avalanche is not installed, TypeError where `train` is no
     `StreamDataset`, and ValueError for labels that are no class numbers.
     """
-    _whole(train)
+    _refuse_subset(train)
     try:
         from avalanche.benchmarks import benchmark_from_datasets
         from avalanche.benchmarks.utils import AvalancheDataset, DataAttribute, TaskLabels

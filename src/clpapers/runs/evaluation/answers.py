@@ -30,14 +30,14 @@ def best(scores: torch.Tensor) -> torch.Tensor:
 
 
 def mark(
-    answers: np.ndarray, labels: np.ndarray, unanswered: np.ndarray, asked: np.ndarray | bool = True
+    answers: np.ndarray, labels: np.ndarray, unanswered: np.ndarray, counted: np.ndarray | bool = True
 ) -> np.ndarray:
-    """Whether answers (`best`) are the labels, where items are `asked`; all bool or int64 [S, N].
+    """Whether answers (`best`) are the labels, where items are `counted`; all bool or int64 [S, N].
 
     Adds the number of items without an answer to `unanswered`, int64 [S].
     """
-    unanswered += ((answers < 0) & asked).sum(axis=1)
-    return (answers == labels) & asked
+    unanswered += ((answers < 0) & counted).sum(axis=1)
+    return (answers == labels) & counted
 
 
 def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -68,7 +68,7 @@ def answered(
     """
     found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
-        scores = asked(learner, images(items[:, now]), tasks[:, now])
+        scores = checked(learner, images(items[:, now]), tasks[:, now])
         for name, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
             found[name].append(best(allowed))
@@ -99,7 +99,7 @@ def uncertainties(learner: Learner, images: Images, items: torch.Tensor) -> np.n
     return torch.cat(parts, dim=1).cpu().numpy()
 
 
-def asked(learner: Learner, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+def checked(learner: Learner, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
     """A learner's scores [S, B, K] of images; of a method from outside checked, with tasks where it declares them."""
     if not learner.outside:
         return learner.scores(x, tasks)

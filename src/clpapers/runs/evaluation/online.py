@@ -23,7 +23,7 @@ class Online:
     def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
         """Note a step; None for the loss where there is none, and for logits of no prediction."""
         if loss is not None or logits is not None:
-            self.notes.append((_kept(loss), _kept(logits)))
+            self.notes.append((_detached(loss), _detached(logits)))
         if len(self.notes) == STEPS_AT_ONCE:
             self.reduce()
 
@@ -65,5 +65,5 @@ class Online:
         return None if finite.all() else int(finite.long().argmin())
 
 
-def _kept(value: torch.Tensor | None) -> torch.Tensor | None:
+def _detached(value: torch.Tensor | None) -> torch.Tensor | None:
     return None if value is None else value.detach()
