@@ -32,7 +32,8 @@ def values(rules: object) -> str:
     """The values that a JSON Schema allows, in a few words."""
     if not isinstance(rules, dict):
         return "any"
-    rules = schema("paper")["$defs"].get(rules.get("$ref", "").removeprefix("#/$defs/"), rules)
+    definitions = schema("config")["$defs"] | schema("paper")["$defs"]
+    rules = definitions.get(rules.get("$ref", "").removeprefix("#/$defs/"), rules)
     if "enum" in rules:
         return ", ".join(f"`{written(each)}`" for each in rules["enum"])
     for key in ("anyOf", "oneOf"):
@@ -96,8 +97,10 @@ def keys_of(properties: dict, place: tuple[str, ...], within: str = "") -> str:
     """The table of some keys of the schema."""
     rows = []
     for key, rules in properties.items():
-        about = rules.get("description", "") if isinstance(rules, dict) else ""
-        rows.append([f"`{'.'.join([*place, key])}`", values(rules), example(*place, key, within=within), about])
+        rules = rules if isinstance(rules, dict) else {}
+        own = [f"`{written(each)}`" for each in rules.get("examples", ())]
+        shown = own[0] if own else example(*place, key, within=within)
+        rows.append([f"`{'.'.join([*place, key])}`", values(rules), shown, rules.get("description", "")])
     return table(["key", "values", "example", "meaning"], rows)
 
 
@@ -121,11 +124,16 @@ def of_parts() -> Iterator[str]:
         yield table(["key", "values", "example", "if left out", "meaning"], rows) + "\n"
 
 
+def _learns(node: ast.ClassDef) -> bool:
+    """Whether a class is a learner: it has a base, and this is no `Protocol` or `NamedTuple`."""
+    return bool({ast.unparse(base) for base in node.bases} - {"Protocol", "NamedTuple"})
+
+
 def of_methods() -> Iterator[str]:
     """A section for each method."""
     for name, method in methods.methods().items():
         tree = ast.parse((methods.LEARNERS / f"{name}.py").read_text(encoding="utf-8"))
-        (first, *_) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        (first, *_) = [node for node in tree.body if isinstance(node, ast.ClassDef) and _learns(node)]
         docstring = ast.get_docstring(first) or ""
         lines, told = docstring.partition("\n\n")[0].split("\n"), explained(docstring, list(method.options))
         looks = ", ".join(method.uses) or "neither tasks nor classes that compete"
@@ -177,7 +185,7 @@ def of_metrics() -> str:
 def page() -> str:
     """The whole page."""
     rules, definitions = schema("paper"), schema("paper")["$defs"]
-    shown = {key: value for key, value in rules["properties"].items() if key not in ("scales", "defaults")}
+    shown = rules["properties"] | {"defaults": {"type": "object", "description": "the values that all cells share"}}
     cell = {key: value for key, value in definitions["cell"]["properties"].items() if key not in parts.PARTS}
     reported = schema("reported")["additionalProperties"]["properties"]
     columns = [[f"`{key}`", of.get("description", "") if isinstance(of, dict) else ""] for key, of in reported.items()]

@@ -99,7 +99,8 @@ def fill(text: str, of_page: Sequence[Cause], sentences: Mapping[str, str]) -> s
         block = "\n".join(lines).strip("\n")
         if cause.rest:
             count = (
-                f"{total} numbers differ, each comparison once. {cause.once} of them have no experiment on this page."
+                f"{total} numbers differ; one that several tables repeat counts once. Calibrated and exact numbers are "
+                f"among them, which README leaves out. {cause.once} have no experiment on this page."
             )
             block = "\n\n".join(filter(None, [count if total else "No number that was compared differs.", block]))
         blocks.append(block or NOTHING)

@@ -24,7 +24,12 @@ from clpapers.targets.table import Table, signed
 GRADES = (
     "We check the grades in this order. **same**: the 90 % interval of the difference lies within ±2 points. "
     "**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±5 points. **open**: too few "
-    "runs to decide. [Other units](verdicts.md) have other margins."
+    "runs to decide. A small printed value has narrower margins, a tenth and a fifth of it. [Other "
+    "units](verdicts.md) have other margins."
+)
+PRINTED = (
+    "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
+    "ours. The interval of a difference counts the digits that the paper prints."
 )
 HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
@@ -32,6 +37,11 @@ DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
 PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
 LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
+EXAMPLE = [  # on the first page, beside the papers
+    "**[Three types of incremental learning](own_paper.md)**, van de Ven et al. 2022: an example of your own paper.",
+    "",
+    "- **By configuration alone.** One YAML file, one CSV of reported numbers, one file for each method that we lack.",
+]
 STANDING = (
     "We split a conclusion into claims that runs can test. It **holds** if all of them are supported. It **holds where "
     "tested** if some are, and the others are not decided yet. It **holds in part** if one is supported and another "
@@ -78,9 +88,8 @@ def status(papers: list[Paper]) -> str:
     parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
     text = (
         f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}; "
-        f"{numbers.compared() - graded:,} of these repeat another number or come without training. We grade the other "
-        f"{graded:,}: "
-        f"{', '.join(parts[:-1])}, and {parts[-1]}."
+        f"{numbers.compared() - graded:,} of these repeat another number, come without training, or helped to "
+        f"choose a setting. We grade the other {graded:,}: {', '.join(parts[:-1])}, and {parts[-1]}."
     )
     return text + (f" {explained}." if differing else "")
 
@@ -141,7 +150,8 @@ def home(papers: list[Paper], picture: bool) -> str:
     for paper in papers:
         lines += ['<div class="paper">', "", f"**[{paper.title}]({page_of(paper.name)})**, {cited(paper)}.", ""]
         lines += [*_standing(paper), "", "</div>", ""]
-    return "\n".join([*lines, "</div>"]) + "\n"
+    lines += ['<div class="paper">', "", *EXAMPLE, "", "</div>", "", "</div>"]
+    return "\n".join(lines) + "\n"
 
 
 def cited(paper: Paper) -> str:
@@ -171,7 +181,8 @@ def conclusions(papers: list[Paper]) -> str:
         "",
         "This page lists each paper's conclusions in plain words. We chose them from abstract and conclusion, before "
         f"we looked at any verdict. {STANDING} A claim is supported **by construction** where no run could have "
-        "decided it otherwise. Brackets are 95 % intervals; of a claim with several parts one is shown.",
+        "decided it otherwise. A line begins with the difference, or the ratio (×), of the two sides that it names, "
+        "with its 95 % interval. If a claim has several parts, the line shows the least supported one.",
         "",
     ]
     for paper in papers:
@@ -260,13 +271,14 @@ def _counts(paper: Paper, up: str) -> Iterator[str]:
     heads, *rows = ([kind, *counts[2:]] for kind, *counts in by_kind(numbers))
     again = numbers.compared() - numbers.compared(once=True)
     yield (
-        f"The paper prints {covered.printed} numbers. {numbers.compared()} of them are compared with "
-        f"{covered.runs} runs, which took {covered.hours:,.1f} core-hours."
+        f"The paper prints {covered.printed} numbers. {numbers.compared()} of them are compared. The tables and "
+        f"figures below rest on {covered.runs} runs, which took {covered.hours:,.1f} core-hours; GANs that runs share "
+        "are not counted."
         + (f" {again} compare the same runs with the same number again; the table has each once." if again else "")
     )
     yield ""
     yield from markdown_table(heads, (row for row in rows if row[1] != "0"))
-    yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"))
+    yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"), "", PRINTED)
 
 
 def _section(paper: Paper, name: str) -> str:
@@ -450,7 +462,8 @@ def runs_page(paper: Paper) -> str:
         f"# Runs of {paper.name}",
         "",
         f"These runs stand behind the numbers of [{paper.name}]({paper.name}.md), by table, row and column. "
-        "`clpapers lineage FILE` follows a file down to its images; `snakemake FILE --cores --force` trains it again.",
+        "A published run lies under the same path with `imported` in the place of `runs`. `clpapers lineage` of that "
+        "file follows it down to its images. `snakemake FILE --cores --force` with the path below trains it again.",
     ]
     described: dict[str, str] = {}
     for runs in (runs for section in paper.targets for runs in section.runs if any(files for _, files in runs.cells)):

@@ -197,7 +197,11 @@ class _Reproduction:
         section = next(section for paper in self.papers for section in paper.targets if section.name == name)
         lines = [number for number in section.compared if number["column"] == column]
         texts = ("reported", "reproduced", "runs", "difference")
-        rows = [[n["row"], n["named"], *(n["texts"][text] for text in texts), n["verdict"]] for n in lines]
+        kinds = ["" if n["kind"] == TRAINED else f", {n['kind']}" for n in lines]
+        rows = [
+            [n["row"], n["named"], *(n["texts"][text] for text in texts), n["verdict"] + kind]
+            for n, kind in zip(lines, kinds)
+        ]
         page = f"docs/{pages.page_of(section.target.paper)}"
         title = f"{section.target.spec['title']} of [{section.target.paper}]({page}), {column}:"
         heads = ["method", "metric", "printed", "ours", "runs", "difference", "grade"]
@@ -288,7 +292,7 @@ class _Reproduction:
             hours = [(each[key] * each["seeds"]).sum() / 3600 for key in ("predicted", "took")]
             counts = [len(each), each["seeds"].sum(), each["near"].sum()]
             by_paper.append([paper, *map("{:,}".format, counts), *map("{:.2f}".format, hours)])
-        heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
+        heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "as on a core"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
         with mpl.rc_context(STYLE):
             write_figure(figure, COSTS_FIGURE.with_suffix(""), (COSTS_FIGURE.suffix,))
