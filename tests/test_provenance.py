@@ -477,5 +477,11 @@ def test_a_commit_is_dirty_once_a_tracked_file_is_edited():
     assert clean["dirty"] is False
     Path("untracked").touch()
     assert git_state() == clean
+    learner = Path("src/clpapers/runs/learners/mine.py")
+    learner.parent.mkdir(parents=True)
+    learner.touch()
+    assert git_state() == {"commit": clean["commit"], "dirty": True}  # a build would take it
+    learner.unlink()
+    assert git_state() == clean
     Path("tracked").write_text("2")
     assert git_state() == {"commit": clean["commit"], "dirty": True}

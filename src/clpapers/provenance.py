@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from clpapers.cache import Cache
 from clpapers.home import PACKAGE, project_path
 
+CODE_FOLDERS = "src", "config", "rules", "workflow"  # a file that git does not follow counts as code
 UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "job_context.py")  # excluded from code digests
 MANIFEST = "manifest-sha256.txt"  # of a crate or a site: a line a file, as sha256sum has it
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
@@ -261,10 +262,11 @@ def git_state() -> dict:
     if why_no_commit():
         return {"commit": None, "dirty": None}
     status = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")  # published ones are no code
+    added = _git("status", "--porcelain", "--untracked-files=normal", "--", *CODE_FOLDERS)
     commit = _git("rev-parse", "HEAD")
     return {
         "commit": None if commit.returncode else commit.stdout.strip(),
-        "dirty": None if status.returncode else bool(status.stdout.strip()),
+        "dirty": None if status.returncode or added.returncode else bool((status.stdout + added.stdout).strip()),
     }
 
 

@@ -250,6 +250,33 @@ def test_a_list_of_runs_to_take_out_reaches_imported_runs_alone(crate):
     assert path.is_file()
 
 
+def test_a_list_of_runs_to_take_out_names_records_alone(crate, other):
+    import_crate(crate)
+    before = contents()
+    path = runs(TOP)[0]
+
+    def listing(there):
+        there["taken-out-sha256.txt"] = f"{digest_of(path)}  {path}\n".encode()
+
+    with pytest.raises(CrateError, match="is no imported run's record"):
+        import_crate(rewritten(crate, listing))
+    assert contents() == before
+
+
+def test_a_crate_is_checked_by_its_own_records_alone(crate, other):
+    """Where the records that it lacks are imported already, too."""
+
+    def without_records(there):
+        for name in [name for name in there if "/imported/records/" in name]:
+            del there[name]
+
+    damaged = rewritten(crate, without_records)
+    faults, _ = check(damaged)
+    import_crate(crate)
+    assert faults
+    assert check(damaged)[0] == faults
+
+
 def test_what_was_imported_can_be_published_again_to_the_same_bytes(crate, other):
     import_crate(crate)
     (line,) = publish(Plan("mini", ["mini"]), ["mini"])

@@ -10,7 +10,7 @@ from trained import PUBLISHED, edit, runs
 
 from clpapers import cli
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write
-from clpapers.builds.steps import by_answers, by_losses
+from clpapers.builds.steps import by_answers, by_losses, items_apart
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
 
@@ -77,10 +77,26 @@ def test_bad_words_are_refused_before_any_step(small_project, capsys):
     published()
     assert cli.main(["verify", "--scale", "mini", "--steps", "0"]) == 2
     assert "--steps 0" in capsys.readouterr().err
-    OUT.write_text("a,b\n1,2\n")
-    assert verify() == 2
-    assert str(OUT) in capsys.readouterr().err
     assert PUBLISHED.is_dir()
+
+
+HEAD = ",".join(Beginning._fields)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"a,b\n1,2\n", f"{HEAD}\n\n".encode(), f"{HEAD}\nrun,{SAME},many,,1,,,\n".encode(), b"\xe9", b"\0"],
+    ids=["empty", "other columns", "an empty row", "no number", "other letters", "no text"],
+)
+def test_a_file_of_something_else_is_refused_in_one_line(content, small_project, capsys):
+    published()
+    OUT.write_bytes(content)
+    assert verify() == 2
+    assert (
+        capsys.readouterr().err
+        == f"clpapers: {OUT}: no file of `clpapers verify --steps`; name another, or delete it\n"
+    )
+    assert OUT.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -103,6 +119,42 @@ def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(theirs, nudg
 
 def test_a_number_that_both_lack_ends_the_comparison():
     assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, [{0: [1.0, None, 5.0]}])[0] == ROUNDING
+
+
+def test_more_steps_than_were_published_are_another_run():
+    assert by_losses({0: [1.0, 2.0]}, {0: [1.00001]}, [{0: [1.0, 2.0]}])[0] == OTHERWISE
+
+
+def test_steps_beyond_those_of_slow_changed_runs_may_be_as_far_as_these_got():
+    """By hand: one changed run was ended after its first step, which it moved by 0.001."""
+    ours, changed = {0: [2.3, 2.2, 2.1]}, [{0: [2.301]}]
+    assert by_losses(ours, {0: [2.3001, 2.2, 2.109]}, changed)[0] == ROUNDING
+    assert by_losses(ours, {0: [2.3001, 2.2, 2.112]}, changed)[0] == OTHERWISE
+
+
+@pytest.mark.parametrize(
+    ("losses", "right", "apart"),
+    [
+        ([2.0, 1.5, 1.0], [1, 2, 3], None),
+        ([2.0, 1.5, 1.0], [1, 2, 4], 2),
+        ([2.0, 1.4, 1.0], [1, 2, 4], None),  # after the losses had parted
+        ([2.0, 1.4, 1.0], [0, 2, 3], 0),
+    ],
+)
+def test_items_right_differ_once_losses_do(losses, right, apart):
+    ours, theirs = (
+        {7: {"online": {"loss": a, "correct": b}}} for a, b in (([2.0, 1.5, 1.0], [1, 2, 3]), (losses, right))
+    )
+    assert items_apart(ours, theirs) == apart
+
+
+def test_other_items_right_at_the_same_losses_are_another_run(small_project, capsys):
+    first, _ = (path for path in runs() if path.stem == "seed0")
+    edit(first, lambda content: content["seeds"][0]["online"]["correct"].__setitem__(0, 9))
+    publish(Plan("mini", ["mini"]), ["mini"])
+    assert verify() == 1
+    assert verdicts()[first] == OTHERWISE
+    assert "in items right at step 1, where the losses are the same" in capsys.readouterr().out
 
 
 def probes(*right: bool) -> dict:

@@ -70,3 +70,14 @@ def test_what_takes_too_long_is_ended_with_what_there_is(data, monkeypatch):
     assert len(begin(spec, data, streams, 3, seconds=0.3)[0]["online"]["loss"]) == 1
     last = 0
     assert begin(spec, data, streams, 3, seconds=0.3) == {}
+
+
+def test_answers_before_the_first_step_tell_nothing_of_training(data):
+    """The tests of a task before its steps; with other steps the first answers after them differ."""
+    spec, streams = tiny.course("multi_task", tiny.OPTIONS["multi_task"], "mlp", data, 1)
+    spec["evaluation"]["shots"] = 1
+    found = []
+    for rate in (0.0001, 50.0):
+        spec["budget"]["learning_rate"] = rate
+        found.append(begin(spec, data, streams, 1, answers=True))
+    assert found[0] != found[1]

@@ -129,6 +129,7 @@ def test_slugs(order, expected):
         ({}, "name: None is not one of stf, split, split_two"),
         (SPLIT | {"items": 9, "epochs": 2}, "split: items: .* leave out epochs"),
         (SPLIT | {"items": 9, "cycles": 2}, "split: items: .* leave out epochs"),
+        (SPLIT | {"iterations": 9}, "split: iterations: .* give items"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):

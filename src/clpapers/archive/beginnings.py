@@ -33,11 +33,14 @@ def read(file: Path) -> list[Beginning]:
     """The beginnings in a file; none where there is no file. Raises `ConfigError` for another file."""
     if not file.is_file():
         return []
-    with file.open(encoding="utf-8", newline="") as lines:
-        head, *rows = csv.reader(lines)
-    if tuple(head) != Beginning._fields:
-        raise ConfigError(f"{file}: no file of `clpapers verify --steps`; name another, or delete it")
-    return [Beginning(run, verdict, int(n), why, float(took), *told) for run, verdict, n, why, took, *told in rows]
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            head, *rows = csv.reader(lines)
+        if tuple(head) != Beginning._fields:
+            raise ValueError
+        return [Beginning(run, verdict, int(n), why, float(took), *told) for run, verdict, n, why, took, *told in rows]
+    except (ValueError, TypeError, csv.Error):
+        raise ConfigError(f"{file}: no file of `clpapers verify --steps`; name another, or delete it") from None
 
 
 def write(file: Path, beginnings: Collection[Beginning]) -> None:

@@ -115,9 +115,9 @@ class Crate(NamedTuple):
         return self.digests[MANIFEST]
 
     @property
-    def by_digest(self) -> dict[str, bytes]:
-        """The kept texts by their SHA-256."""
-        return {self.digests[name]: text for name, text in self.texts.items()}
+    def records(self) -> dict[str, bytes]:
+        """The records by their SHA-256."""
+        return {self.digests[name]: text for name, text in self.texts.items() if _is_record(name)}
 
 
 def check(path: Path) -> tuple[list[Finding], str]:
@@ -290,6 +290,9 @@ class _CrateFiles(Files):
 
     def state_since(self, item: dict) -> str:
         return BY_CHECKSUM if (as_published(item["path"]), item["sha256"]) in self.apart else super().state_since(item)
+
+    def came_along(self, item: dict) -> bool:
+        return False  # records that came along are `apart`; this project's own say nothing about a crate
 
 
 def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterator[Finding]:

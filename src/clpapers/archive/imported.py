@@ -214,7 +214,8 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
     runs = {name: match for name in crate.texts if (match := RUN.fullmatch(name))}
     removed = files_of(crate.texts.get(TAKEN_OUT, b""))
     out = {name: RUN.fullmatch(str(block_of(name))) for name in removed}
-    if wrong := [name for name, match in out.items() if match is None or not is_imported(name)]:
+    of_record = {name for name, match in out.items() if match and is_imported(name) and str(block_of(name)) != name}
+    if wrong := [name for name in out if name not in of_record]:
         raise CrateError(f"{path}: {TAKEN_OUT}: {escaped(wrong[0])} is no imported run's record; nothing is imported")
     scales = {match["scale"] for match in (*runs.values(), *out.values()) if match}
     if len(scales) != 1:
@@ -226,7 +227,7 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
     deleted = {Path(name) for name, digest in no_more if Path(name).is_file() and sha256(name) == digest}
     files: dict[Path, bytes] = {}
     notes: list[str] = []
-    imported_runs, facts, there = 0, Facts(scale), crate.by_digest
+    imported_runs, facts, there = 0, Facts(scale), crate.records
     for name, match in runs.items():
         recorded = crate.texts[str(record_path(name))]
         record = json.loads(recorded)
@@ -251,7 +252,7 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
         files |= {record_by_digest(scale, digest): text for digest, text in behind.items()}
     for file in deleted:
         block_of(file).unlink(missing_ok=True)
-        file.unlink()
+        file.unlink(missing_ok=True)
     for file, text in files.items():
         write_bytes(file, text)
     for text in (crate.texts[name] for name in (TAKEN_OUT, MANIFEST) if name in crate.texts):

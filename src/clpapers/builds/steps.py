@@ -173,12 +173,18 @@ def _begin(begun: Begun) -> tuple[str, int, str, float]:
             nudged = []
             for draw in range(CHANGES):
                 nudged.append(take(nudge=beginning.NUDGE, draw=draw))
+                if ours.keys() - nudged[-1].keys():
+                    verdict, count, why = UNTRIED, 0, f"with changed weights it does not begin within {SECONDS:.0f} s"
+                    break
                 if begun.answers:
                     verdict, count, why = by_answers(ours, begun.entries, nudged)
                 else:
                     verdict, count, why = by_losses(_losses(ours), _losses(begun.entries), list(map(_losses, nudged)))
                 if verdict == ROUNDING:
                     break
+            step = None if begun.answers else items_apart(ours, begun.entries)
+            if verdict == ROUNDING and step is not None:
+                verdict, why = OTHERWISE, f"in items right at step {step + 1}, where the losses are the same"
     except Exception as error:  # of a learner, of any kind
         verdict, count, why = UNTRIED, 0, escaped(str(error).partition("\n")[0] or repr(error))
     return verdict, count, why, round(time.process_time() - clock, 2)
@@ -186,6 +192,19 @@ def _begin(begun: Begun) -> tuple[str, int, str, float]:
 
 def _losses(entries: Mapping[int, dict]) -> dict[int, list]:
     return {seed: entry["online"]["loss"] for seed, entry in entries.items()}
+
+
+def items_apart(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> int | None:
+    """The first step whose items right differ although its loss, and all before it, have the same digits; or none."""
+    for seed, entry in ours.items():
+        mine, published = entry["online"], theirs[seed]["online"]
+        steps = zip(mine["loss"], published["loss"], mine["correct"], published["correct"])
+        for step, (loss, published_loss, right, published_right) in enumerate(steps):
+            if loss != published_loss:
+                break
+            if right != published_right:
+                return step
+    return None
 
 
 def _begins(ours: object, theirs: object) -> bool:
@@ -245,18 +264,20 @@ def by_losses(
     departures = []
     for seed, losses in ours.items():
         reach = 0.0
-        others = zip(*(each.get(seed, losses) for each in nudged))
-        for step, (a, b, changed) in enumerate(zip(losses, theirs[seed], others)):
+        if len(losses) > len(theirs[seed]):
+            departures.append((math.inf, 0.0, len(theirs[seed])))
+        for step, (a, b) in enumerate(zip(losses, theirs[seed])):
+            changed = [each[seed][step] for each in nudged if step < len(each[seed])]  # some were slower
             if None in (a, b, *changed):
                 if (a is None) != (b is None):
                     departures.append((math.inf, 0.0, step))
                 break
-            reach = max(reach, *(abs(a - c) for c in changed))
+            reach = max([reach, *(abs(a - c) for c in changed)])
             unit = 10.0 ** (math.floor(math.log10(abs(b))) + 1 - DIGITS) if b else 0.0
             departures.append((abs(a - b), FACTOR * reach + UNITS * unit, step))
     count = max(map(len, ours.values()))
     if beyond := [each for each in departures if each[0] > each[1]]:
         gap, bound, step = min(beyond, key=lambda each: each[2])
         return OTHERWISE, count, f"by {gap:.2g} at step {step + 1}, where rounding may reach {bound:.2g}"
-    gap, bound, step = max(departures)
+    gap, bound, step = max(departures, default=(0.0, 0.0, 0))
     return ROUNDING, count, f"by up to {gap:.2g}, at step {step + 1}, where rounding may reach {bound:.2g}"

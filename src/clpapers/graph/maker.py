@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from clpapers.config.plan import Plan
@@ -37,6 +38,8 @@ class Maker:
             for part in (f"--{key.replace('_', '-')}", str(settings[key]))
         ]
         self.faults: dict[Path, str] = {}  # why a file cannot be made
+        self.guard = threading.Lock()
+        self.locks: dict[Path, threading.Lock] = {}  # by a job's first output: it runs once at a time
 
     def has(self, path: Path) -> bool:
         """Whether a file and its record are there, or a file of the configuration."""
@@ -44,13 +47,20 @@ class Maker:
         return there and (path.parts[0] == "config" or (self.folder / record_path(path)).exists())
 
     def make(self, path: Path, *options: str) -> str:
-        """Make a file if it is not there; returns why it cannot be made, if so.
+        """Make a file if it is not there; returns why it cannot be made, if so. Threads may share a maker.
 
         options: further ones of its command. Many files may need one: what could not be made is not tried again.
         """
         if self.has(path) or path in self.faults:
             return self.faults.get(path, "")
         job = jobs.job_of(self.plan, path)
+        with self.guard:
+            lock = self.locks.setdefault(job.outputs[0], threading.Lock())
+        with lock:  # jobs form no cycle, so none waits for itself
+            return "" if self.has(path) else self.faults.get(path) or self._fault(path, job, options)
+
+    def _fault(self, path: Path, job: jobs.Job, options: Sequence[str]) -> str:
+        """Do a job; returns why it cannot be done, if so."""
         for each in job.inputs:
             if not self.has(each) and (is_imported(each) or not self.may(each)):
                 return f"it is made of {each}, which is not there"

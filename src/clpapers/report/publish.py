@@ -128,11 +128,18 @@ class _Publication:
         notes = []
         if not all(same.values()):
             numbers = ", ".join(str(seed) for seed, equal in same.items() if not equal)
-            outcome = "this one takes its place" if replace else "the published one stays (--replace takes this one)"
+            displaced = {seeds[seed] for seed in same}
+            lost = sorted(seed for seed, file in seeds.items() if file in displaced and seed not in entries)
+            takes = replace and not lost and not provenance.is_imported(path)
+            outcome = "this one takes its place" if takes else "the published one stays"
+            if replace and lost:
+                outcome += f": its file also has seed {', '.join(map(str, lost))}; train it too"
+            elif not replace:
+                outcome += " (--replace takes this one)"
             notes = [f"{path}: seed {numbers} differs from the published one; {outcome}"]
-            if not replace or provenance.is_imported(path):
+            if not takes:
                 return notes
-            for file in {seeds[seed] for seed in same}:
+            for file in displaced:
                 self.take_out(file)
         elif same.keys() == entries.keys() or name in present:
             return []

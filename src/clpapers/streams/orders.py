@@ -302,6 +302,8 @@ def read(order: dict) -> Order:
     made = ORDERS[name](**options)
     if isinstance(made, Split) and made.items and (made.epochs, made.cycles) != (1, 1):
         raise ValueError(f"order {name}: items: a task of so many items is not repeated; leave out epochs and cycles")
+    if isinstance(made, Split) and made.iterations:
+        raise ValueError(f"order {name}: iterations: a stream knows no batch; give items, which are iterations × batch")
     return made
 
 

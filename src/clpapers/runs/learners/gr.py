@@ -78,9 +78,10 @@ class GR(Learner):
             self.old = [copy.deepcopy(net).requires_grad_(False).eval() for net in (self.net, self.vae.decoder)]
         for old, net in zip(self.old, (self.net, self.vae.decoder)):
             old.load_state_dict(net.state_dict())
-        self.replayable = [self.classes_of(self.seen)]
+        self.replayable, self.known = [self.classes_of(self.seen)], torch.ones_like(self.seen[:, :1])
         if self.by_task and self.setting.masks is not None:
-            self.replayable = [self.setting.task_classes[:, int(j)] for j in self.seen[0].nonzero()]
+            tasks = self.seen.any(dim=0).nonzero()[:, 0].tolist()  # of any seed
+            self.replayable, self.known = [self.setting.task_classes[:, j] for j in tasks], self.seen[:, tasks]
 
     def classes_of(self, tasks: torch.Tensor) -> torch.Tensor | None:
         """The classes, bool [S, K], that tasks [S, tasks] may hold; None where training is not masked."""
@@ -97,7 +98,8 @@ class GR(Learner):
             x_r, labels = self.replay(x)
             share, replayed = self.share(), self.net(x_r)
             each = [cross_entropy(masked(replayed, classes), y_r) for classes, y_r in zip(self.replayable, labels)]
-            loss = share * new_loss + (1 - share) * (sum(each) / len(each))
+            known = [part.where(of_seed, 0) for part, of_seed in zip(each, self.known.T)]
+            loss = share * new_loss + (1 - share) * (sum(known) / self.known.sum(dim=1))
         self.step(loss)
         elbo = self.vae.loss(x, noise)
         if self.old:
@@ -159,6 +161,6 @@ class VAE:
 
 def mirrored(spec: dict, image: tuple[int, int, int]) -> dict:
     """The decoder of images (C, H, W) that mirrors the net `spec`, as a cell describes a net."""
-    if spec["name"] == "mlp":
+    if "hidden" in spec:  # a perceptron
         return {key: value for key, value in spec.items() if key != "copies"} | {"hidden": spec["hidden"][::-1]}
     return {"name": resnet_decoder.__name__.rpartition(".")[2], "width": spec["width"], "image": list(image)}
