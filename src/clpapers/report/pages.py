@@ -296,9 +296,12 @@ def _target(paper: Paper, section: Section, picture: str | None, up: str, files:
     links = [f"[{end[1:]}]({files}/{section.name}{end})" for end in ends if files]
     hours = " --config hours=N" if section.target.cells else ""
     yield from (", ".join([f"`snakemake {section.name} --cores{hours}`", *links]), "")
-    if picture and section.caption:
+    if section.caption and picture:
         yield from (f"![{markdown(section.caption.title)}]({up}{picture})", "")
         yield from (f"{markdown(note)}\n" for note in section.caption.notes)
+    elif section.caption:
+        target = section.target
+        yield from (f"`make` draws it, `{target.stem}.svg`; its numbers are in `{target.metrics}`.", "")
     for i, table in enumerate(section.tables):
         if i:
             yield from (f"**{markdown(table.title)}.** {markdown(table.caption)}", "")
