@@ -28,7 +28,7 @@ from clpapers.runs.result_schema import results
 
 FACTOR = 10.0  # CHOICE: another machine's rounding grows at most so many times as much as a change of the weights
 OF_ANSWERS = 2.0  # CHOICE: likewise, of answers after a whole training, where both have grown to all that they can
-CHANGES = 4  # of the weights, at most, until one explains how far a run departs
+CHANGES = 8  # of the weights, at most, until one explains how far a run departs: of a choice that few changes flip
 UNITS = 2.5  # of the last digit that results hold: two roundings of nearly equal numbers may be two apart
 DIGITS = 6  # of a loss in a result
 SECONDS = 60.0  # of one core, in which a run must begin
