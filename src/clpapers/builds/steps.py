@@ -105,10 +105,10 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _conditions(record: Mapping) -> str:
-    """The device or processor, and the commit, which decide a published run's digits beside its settings."""
-    hardware = record["hardware"]
+    """The device or processor, PyTorch and the commit, which decide a published run's digits beside its settings."""
+    hardware, torch = record["hardware"], record["packages"].get("torch")
     device = hardware.get("device") if hardware.get("device") != "cpu" else hardware.get("processor")
-    return escaped(f"{device}, commit {record['git']['commit']}")
+    return escaped(f"{device}, PyTorch {torch}, commit {record['git']['commit']}")
 
 
 def _lacking(scratch: Scratch, run: Path) -> str:
