@@ -102,7 +102,7 @@ def test_rules_are_what_annotations_say():
     assert budget["properties"]["memory"].items() >= count.items()
     assert tests["gradients"]["properties"]["size"] == count
     assert ORDERS["split_range"].defaults() == dict.fromkeys(("items", "iterations", "random_state")) | {
-        "epochs": 1, "cycles": 1}  # fmt: skip
+        "epochs": 1, "cycles": 1, "renumbered": False}  # fmt: skip
 
 
 def test_a_piece_of_a_part_has_the_options_of_all_its_names():

@@ -170,7 +170,7 @@ REFUSED = [
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
     (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
      "cycles, epochs, first, items, iterations, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, "
-     "random_state, share, tasks, unpermuted_first"),
+     "random_state, renumbered, share, tasks, unpermuted_first"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, classes, forward, method"),
     # data sets

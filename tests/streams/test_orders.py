@@ -16,6 +16,7 @@ from clpapers.streams.chunks import (
     chunks_of_classes,
     class_of_output,
     class_order,
+    domains_of_classes,
     output_labels,
     outputs_at_test,
     overlapping_classes,
@@ -106,6 +107,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split", "tasks": 5, "length": None}, "split-5"),
         ({"name": "split_range", "first": 15, "last": 99, "tasks": 17, "random_state": 7}, "split_range-15-99-17-r7"),
         (OVERLAPPING, "split_overlapping-2-7-5-3"),
+        (SPLIT | {"random_state": 2, "renumbered": True}, f"{orders.slug(SPLIT)}-r2-renumbered"),
         ({"epochs": 10} | OVERLAPPING, "split_overlapping-2-7-5-3-e10"),
         ({"name": "split", "tasks": 5, "length": 500, "epochs": 3}, "split-5-n500-e3"),
         ({"cycles": 5, "epochs": 2, "name": "split_ordered", "tasks": 5}, "split_ordered-5-e2-c5"),
@@ -518,6 +520,17 @@ def test_random_state_deals_the_classes_of_a_range_as_an_array_shuffled_by_that_
     assert found == [{*pair} for pair in dealt.reshape(4, 2).tolist()]
     assert found != own
     assert chunks_of_classes(order | {"random_state": 1234}, 10, 2)[dealt].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("name", ["split", "split_domains"])
+def test_renumbered_the_generator_draws_the_place_of_each_class(name):
+    """As the code of van de Ven et al.: class y becomes label p[y], and two labels are a task."""
+    order = {"name": name, "tasks": 5, "random_state": 2, "renumbered": True}
+    place = np.random.RandomState(5).permutation(10)
+    found = [{*task.tolist()} for task in chunks(orders.make(order, LABELS, 3), LABELS)]
+    assert found == [{*np.flatnonzero(place // 2 == task).tolist()} for task in range(5)]
+    task, within = domains_of_classes(order, 10, 3)
+    assert (task.tolist(), within.tolist()) == ((place // 2).tolist(), (place % 2).tolist())
 
 
 def test_domains_do_not_depend_on_how_many_there_are():

@@ -13,6 +13,9 @@ CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split
 # The order in which an output stands for a place within the task, as in domain-incremental learning.
 DOMAINS = "split_domains"
 
+# Orders that may take the classes as the code of other authors draws them.
+DRAWN = ("split", "split_range", DOMAINS)
+
 # Orders that take the classes as they are numbered.
 ORDERED = ("split_ordered", "dominant_ordered")
 
@@ -20,13 +23,15 @@ ORDERED = ("split_ordered", "dominant_ordered")
 def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
     """π, a seed's random permutation of the classes, the same for every order and oracle: int64 [classes].
 
-    For an order of `ORDERED` it is the identity. For a `split_range` with `random_state` NumPy's RandomState of that
-    number plus the seed draws it first of all (`agem`, its authors' code).
+    For an order of `ORDERED` it is the identity. With `random_state` NumPy's RandomState of that number plus the seed
+    draws it first of all (`agem`, its authors' code), or, `renumbered`, its inverse, each class's place (van de Ven et
+    al. 2022, their code).
     """
     if order["name"] in ORDERED:
         return np.arange(classes)
-    if order["name"] == "split_range" and "random_state" in order:
-        return np.random.RandomState(order["random_state"] + seed).permutation(classes)
+    if order["name"] in DRAWN and "random_state" in order:
+        drawn = np.random.RandomState(order["random_state"] + seed).permutation(classes)
+        return np.argsort(drawn) if "renumbered" in order else drawn
     return generator(seed, "split classes").permutation(classes)
 
 

@@ -84,19 +84,26 @@ class Repeated(Order):
         return whole, *_undrawn(whole.size, classes), np.cumsum([chunk.size for chunk in repeated])[:-1]
 
 
-class Split(Repeated):
-    """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid.
+class OfClasses(Repeated):
+    """An order whose tasks have classes of their own.
 
     A cell's description may count the items of a task in steps, `iterations`.
     """
 
-    name = "split"
     tasks: Tasks
     items: Items | None = None
     iterations: Annotated[Count | None, "steps a task; a step has a batch of items"] = None
 
     def arrange(self, labels: np.ndarray, classes: int, seed: int, *recorded: np.ndarray) -> Parts:
         return _in_chunks(self.name, self.chunk(labels, classes, seed), self.tasks, classes, seed)
+
+
+class Split(OfClasses):
+    """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
+
+    name = "split"
+    random_state: RandomState = None
+    renumbered: Annotated[bool, "whether `random_state` draws each class's place; or each place's class"] = False
 
 
 class Stf(Order):
@@ -135,7 +142,7 @@ class SplitDomains(Split):
         return _in_chunks("split", chunk, self.tasks, classes, seed)
 
 
-class SplitOrdered(Split):
+class SplitOrdered(OfClasses):
     """Split with the classes as they are numbered (`desiderata`, section 4.2.2)."""
 
     name = "split_ordered"
@@ -148,10 +155,9 @@ class SplitRange(Split):
     first: Class
     last: Class
     tasks: Tasks
-    random_state: RandomState = None
 
 
-class SplitOverlapping(Split):
+class SplitOverlapping(OfClasses):
     """Tasks that may share classes, but no item (`agem`, section 6).
 
     A class's items are dealt at random, as equally as possible, to its tasks; classes without a task are left out.
@@ -300,9 +306,9 @@ def read(order: dict) -> Order:
         options[key] = float(f"{value:.6g}") if isinstance(value, float) else value
     del options["name"]
     made = ORDERS[name](**options)
-    if isinstance(made, Split) and made.items and (made.epochs, made.cycles) != (1, 1):
+    if isinstance(made, OfClasses) and made.items and (made.epochs, made.cycles) != (1, 1):
         raise ValueError(f"order {name}: items: a task of so many items is not repeated; leave out epochs and cycles")
-    if isinstance(made, Split) and made.iterations:
+    if isinstance(made, OfClasses) and made.iterations:
         raise ValueError(f"order {name}: iterations: a stream knows no batch; give items, which are iterations × batch")
     return made
 
