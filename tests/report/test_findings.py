@@ -85,7 +85,8 @@ def test_a_number_stands_below_the_mark_that_names_it_and_others_below_the_empty
 
 
 def test_a_comparison_that_targets_share_counts_once():
-    assert "3 numbers differ, each comparison once. 1 of them have no experiment on this page." in filled()
+    assert "3 numbers differ; one that several tables repeat counts once." in filled()
+    assert "1 have no experiment on this page." in filled()
 
 
 def test_a_contradicted_claim_stands_below_its_mark_or_with_the_rest():
