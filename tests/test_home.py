@@ -63,10 +63,10 @@ def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp
 
 
 def test_results_are_those_of_the_checkout_and_the_folder_stays(away):
-    assert len(clpapers.results.reported("stf/table1")) > 20
+    assert len(clpapers.results.printed("stf/table1")) > 20
     measured, compared = clpapers.results.metrics("stf/table1"), clpapers.results.compare("stf/table1")
     assert set(measured["unit"]) == {"%"}
-    assert compared["reproduced"].notna().any()
+    assert compared["ours"].notna().any()
     assert set(os.listdir()) == set()
     assert Path.cwd() == away
 
@@ -147,7 +147,7 @@ def test_from_a_wheel_too(away):
     code = (
         "import sys; sys.path.insert(0, 'packages'); import clpapers; from clpapers import cli, home; "
         "assert home.root() == home.CARRIED, home.root(); "
-        "assert clpapers.results.compare('stf/table1')['reproduced'].notna().any(); "
+        "assert clpapers.results.compare('stf/table1')['ours'].notna().any(); "
         f"assert cli.main(['stream', '--paper', 'stf', *{ORDER}]) == 0; "
         "assert cli.main(['new', 'method', 'mine']) == 0; assert cli.main(['try', 'mine.py']) == 0"
     )

@@ -15,7 +15,7 @@ targets = [f"{each.paper}/{each.name}" for each in Plan("paper", ["rules"]).targ
 lines = each_once(pd.concat([results.compare(name) for name in targets], ignore_index=True)).dropna(subset="basis_se")
 
 guesses = lines[lines["kind"] == "guess"]
-share = guesses["reported"] / 100
+share = guesses["printed"] / 100
 below = guesses["basis_se"] / (100 * np.sqrt(share * (1 - share) / ITEMS))
 print(f"guesses: {len(below)} brackets, {(below < 2 / 3).sum()} below two thirds of a run's binomial deviation")
 print(f"  median {below.median():.2f} of it; 1/√{RUNS}, of a standard error, is {RUNS**-0.5:.2f}")

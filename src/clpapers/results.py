@@ -44,7 +44,7 @@ def metrics(name: str, scale: str = "paper") -> pd.DataFrame:
 
 
 @at_home
-def reported(name: str, scale: str = "paper") -> pd.DataFrame:
+def printed(name: str, scale: str = "paper") -> pd.DataFrame:
     """The paper's numbers in a target, as transcribed in config/reported; the same at every scale.
 
     Returns
@@ -62,12 +62,12 @@ def reported(name: str, scale: str = "paper") -> pd.DataFrame:
 
 @at_home
 def compare(name: str, scale: str = "paper") -> pd.DataFrame:
-    """Reproduced beside reported numbers, one line a printed number, as built beside a target.
+    """Ours beside the printed numbers, one line a printed number, as built beside a target.
 
     Returns the columns of `evidence.comparison.compare`, among them
 
     - `row`, `column`, `metric`
-    - `reported`, `reproduced`, their 95 % limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in
+    - `printed`, `ours`, their 95 % limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in
       `unit`
     - `authors` (NaN where they published none)
     - `n_seeds`

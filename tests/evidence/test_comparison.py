@@ -120,7 +120,7 @@ def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
     (cell,) = comparison.compare(target, data, comparison.read_reported(path, "stf", "figure6"), real).to_dict(
         "records"
     )
-    assert (cell["reproduced"], cell["difference"], cell["verdict"]) == (900, -5, SAME)
+    assert (cell["ours"], cell["difference"], cell["verdict"]) == (900, -5, SAME)
 
 
 def test_printed_interval_is_compared_by_welch(tmp_path, real):
@@ -129,8 +129,8 @@ def test_printed_interval_is_compared_by_welch(tmp_path, real):
     expected = welch(80.6, 1.0 / critical(2), 3, 80.1, 0.5 / critical(19), 20)
     assert (cell["difference_low"], cell["difference_high"]) == pytest.approx(expected.interval())
     assert cell["distance"] == pytest.approx(expected.interval(0.9)[1])
-    assert (cell["reported_low"], cell["reported_high"]) == pytest.approx((79.6, 80.6))
-    assert (cell["reproduced_low"], cell["reproduced_high"]) == pytest.approx((79.6, 81.6))
+    assert (cell["printed_low"], cell["printed_high"]) == pytest.approx((79.6, 80.6))
+    assert (cell["ours_low"], cell["ours_high"]) == pytest.approx((79.6, 81.6))
     assert (cell["verdict"], cell["reason"], cell["n_seeds"], cell["rule"]) == (SAME, "", 3, comparison.WELCH)
     assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
     assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
@@ -256,7 +256,7 @@ def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
     compared = comparison.compare(target, data, comparison.read_reported(path, "stf", "appendix_e"), real)
     assert list(compared["verdict"]) == [SAME]
     (appended,) = comparison.attach(number.render(target, data, real), target, data, compared, real).appended
-    assert list(appended.body["Reproduced"]) == ["99.84 ± 0.00"]
+    assert list(appended.body["Ours"]) == ["99.84 ± 0.00"]
     assert list(appended.body.columns[:2]) == ["row", "Metric"]
 
 
@@ -268,8 +268,8 @@ def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, lear
     (line,) = appended.body.to_dict("records")
     assert line["Method"] == "ER"
     assert line["Data set"] == "EMNIST"
-    assert line["Reported"] == "80.1 ± 0.5"
-    assert line["Reproduced"] == "80.0 ± 2.5"
+    assert line["Printed"] == "80.1 ± 0.5"
+    assert line["Ours"] == "80.0 ± 2.5"
     assert line["Difference"].startswith("−0.1 [−")
     assert line["Verdict"] == "same, within 1.7"
 

@@ -13,7 +13,7 @@ def lines(count=4, **given):
     each |= {"margin_same": 2.0, "margin_near": 5.0, "basis": 50.0, "difference_low": -1.0, "difference_high": 3.0}
     return pd.DataFrame(
         each
-        | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "reproduced": 51.0, "difference": 1.0}
+        | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "ours": 51.0, "difference": 1.0}
         | given
         for i in range(count)
     )

@@ -9,12 +9,12 @@ from clpapers.evidence.forecast import forecast, gain, read_trained
 from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 
 NAN = math.nan
-HEAD = "row,column,metric,kind,verdict,reproduced,sd,n_seeds,basis,basis_se,basis_n,distance,margin_same,margin_near"
+HEAD = "row,column,metric,kind,verdict,ours,sd,n_seeds,basis,basis_se,basis_n,distance,margin_same,margin_near"
 
 
 def number(reproduced, sd, n, basis, basis_se=NAN, basis_n=0, distance=20.0, is_open=1.0):
     return {
-        **{"reproduced": reproduced, "sd": sd, "n_seeds": n, "basis": basis, "basis_se": basis_se},
+        **{"ours": reproduced, "sd": sd, "n_seeds": n, "basis": basis, "basis_se": basis_se},
         **{"basis_n": basis_n, "distance": distance, "margin_same": 2.0, "margin_near": 5.0, "open": is_open},
     }
 

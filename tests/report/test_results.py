@@ -40,13 +40,13 @@ def test_their_mean_is_the_reproduced_number():
     measured = results.metrics(TABLE1, "mini")
     values = measured[(measured["learner"] == "er") & (measured["metric"] == "final_accuracy")]["value"]
     assert (line["row"], line["column"], line["metric"], line["unit"]) == ("ER", "MNIST", "final_accuracy", "%")
-    assert line["reproduced"] == pytest.approx(values.mean(), rel=1e-9)
-    assert (line["reported"], line["n_seeds"], line["verdict"]) == (80.1, 2, "not comparable")
+    assert line["ours"] == pytest.approx(values.mean(), rel=1e-9)
+    assert (line["printed"], line["n_seeds"], line["verdict"]) == (80.1, 2, "not comparable")
     assert line["difference"] == pytest.approx(values.mean() - 80.1)
 
 
 def test_what_is_printed_needs_no_results():
-    (line,) = results.reported(TABLE1, "paper").to_dict("records")
+    (line,) = results.printed(TABLE1, "paper").to_dict("records")
     assert (line["value"], line["half_width"], line["n"], line["unit"]) == (80.1, 0.5, 20, "%")
 
 
@@ -115,7 +115,7 @@ def test_methods_and_seeds_are_those_of_the_targets_last_build(here):
 
 ASKED = [
     lambda: results.metrics(TABLE1, "mini"),
-    lambda: results.reported(TABLE1, "mini"),
+    lambda: results.printed(TABLE1, "mini"),
     lambda: results.compare(TABLE1, "mini"),
     lambda: results.runs(TABLE1, "mini"),
     lambda: results.lineage(TABLE1, scale="mini"),
@@ -180,7 +180,7 @@ def test_what_was_edited_is_refused_or_told():
     [
         (lambda: results.metrics("mini", "mini"), ConfigError, "mini: a paper; name one of its targets: mini/table3"),
         (lambda: results.metrics("mini/tabel1", "mini"), ConfigError, "mini/tabel1: no paper or target; there are: "),
-        (lambda: results.reported("mini/table2", "mini"), ConfigError, "mini/table2: config/reported/mini.csv has no"),
+        (lambda: results.printed("mini/table2", "mini"), ConfigError, "mini/table2: config/reported/mini.csv has no"),
         (lambda: results.compare("mini/table2", "mini"), ConfigError, "mini/table2: the paper prints no number"),
         (lambda: results.metrics(TABLE1), ProvenanceError,
          "results/paper/metrics/mini/table1.csv: not built; snakemake mini/table1 --cores --config scale=paper"),

@@ -13,7 +13,7 @@ from clpapers.report import coverage
 from clpapers.report.summary import _headlines, summary_of
 
 ROOT = Path(__file__).parents[2]
-TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "reported": "38.4", "decimals": "1"}
+TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "printed": "38.4", "decimals": "1"}
 TOLD |= {"kind": "trained", "cause": "", "runs": "0123456789", "basis": "38.4"}
 
 
@@ -39,13 +39,13 @@ def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"verdict": "near", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, runs: 3, near"),
-        ({"verdict": "not comparable", "reproduced": "", "n_seeds": "0"}, "38.4; not run"),
-        ({"verdict": "not comparable", "reproduced": "12.3", "n_seeds": "2"}, "38.4; 12.3, runs: 2, not comparable"),
+        ({"verdict": "near", "ours": "40.83", "n_seeds": "3"}, "38.4; 40.8, runs: 3, near"),
+        ({"verdict": "not comparable", "ours": "", "n_seeds": "0"}, "38.4; not run"),
+        ({"verdict": "not comparable", "ours": "12.3", "n_seeds": "2"}, "38.4; 12.3, runs: 2, not comparable"),
     ],
 )
 def test_a_number_stands_beside_its_printed_one(plan, line, said, monkeypatch):
-    other = TOLD | {"row": "MIR", "verdict": "same", "reproduced": "1", "n_seeds": "1"}
+    other = TOLD | {"row": "MIR", "verdict": "same", "ours": "1", "n_seeds": "1"}
     target = plan.targets["stf/table1"]
     file = target.stem.with_name(f"{target.name}.reported.csv")
     file.parent.mkdir(parents=True)

@@ -136,7 +136,7 @@ def test_each_is_the_same_as_itself_alone(tmp_path, line, values, verdict):
 def test_out_of_memory_is_comparable_with_nothing_else(tmp_path, data, line, row, cause, cells):
     cell, table = judged(tmp_path, data, line, row=row)
     assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, cause)
-    assert tuple(table.body.loc[0, ["Reported", "Reproduced"]]) == cells
+    assert tuple(table.body.loc[0, ["Printed", "Ours"]]) == cells
 
 
 @pytest.mark.parametrize(("line", "row"), [("inf,,,", "PI"), ("OoM,,,out of memory", "PROG-NN")])
@@ -152,14 +152,14 @@ def test_at_another_scale_neither_is_compared(tmp_path, data, line, row):
 def test_the_comparison_below_the_table(tmp_path, data, line, row, sign, remark):
     _, table = judged(tmp_path, data, line, row=row)
     (shown,) = table.body.to_dict("records")
-    texts = [shown[key] for key in ("Reported", "Reproduced", "Difference", "Verdict")]
+    texts = [shown[key] for key in ("Printed", "Ours", "Difference", "Verdict")]
     assert texts == [sign, sign, "–", SAME]
     assert remark in table.caption
 
 
 def test_a_population_deviation_becomes_an_interval(tmp_path):
     cell, table = judged(tmp_path, measured(pi=[50.0, 51.0, 52.0]), "51.00,2,population_sd_5_runs,")
-    assert cell["reported_high"] - 51 == pytest.approx(2.776445 * 2 / np.sqrt(4))  # t₄ · s/√n, s of n − 1
+    assert cell["printed_high"] - 51 == pytest.approx(2.776445 * 2 / np.sqrt(4))  # t₄ · s/√n, s of n − 1
     assert comparison.DEVIATION in table.caption
     assert comparison.DIVERGED not in table.caption
 

@@ -117,7 +117,7 @@ def numbers(folder):
         name, _, kind = file.stem.partition(".")
         section = name if name == "claims" else key_of(title_of(file.with_name(f"{name}.record.json")))
         if kind == "reported":
-            yield from ((section, [row], [value]) for row, value in zip(lines["row"], lines["reproduced"]))
+            yield from ((section, [row], [value]) for row, value in zip(lines["row"], lines["ours"]))
         elif kind == "paired":
             named = zip(lines["first"], lines["second"], lines["difference"])
             yield from ((section, names, [value]) for *names, value in named)

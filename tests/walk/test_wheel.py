@@ -16,12 +16,12 @@ from clpapers import results
 
 here = os.getcwd()
 names = ["stf/table1", "rules/table1", "agem/table1", "rules/table2"]
-alone = {name: (results.metrics(name), results.compare(name), results.reported(name)) for name in names}
+alone = {name: (results.metrics(name), results.compare(name), results.printed(name)) for name in names}
 
 
 def ask(name):
     assert os.path.exists("notes.txt"), os.getcwd()
-    return name, (results.metrics(name), results.compare(name), results.reported(name))
+    return name, (results.metrics(name), results.compare(name), results.printed(name))
 
 
 with ThreadPoolExecutor(8) as threads:

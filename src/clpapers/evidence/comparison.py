@@ -1,4 +1,4 @@
-"""Compares reported and reproduced numbers, with a grade for each."""
+"""Compares printed numbers with ours, with a grade for each."""
 
 import dataclasses
 import re
@@ -40,28 +40,28 @@ MOST_DECIMALS = 3  # in numbers that only the authors give
 WELCH, OWN_SPREAD, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
 RULES = {
     WELCH: "two runs or more here, and a printed spread: Welch’s t interval of the difference of two means",
-    OWN_SPREAD: "two runs or more here, and no printed spread: the reproduced mean’s t interval, with an error of the "
+    OWN_SPREAD: "two runs or more here, and no printed spread: our mean’s t interval, with an error of the "
     "paper’s runs, taken to vary as ours do, where it says how many there are",
     ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie",
     ALIKE: "∞ (diverged) or OoM (out of memory) on either side: no interval; the same or not",
 }
-COMPARED = ", reported and reproduced"  # ends the title of the table of the comparison
+COMPARED = ", printed and ours"  # ends the title of the table of the comparison
 EXPLANATION = (
-    "Reproduced minus reported, with its 95 % interval, and the distance that the runs exclude: the least m for which "
+    "Ours minus printed, with its 95 % interval, and the distance that the runs exclude: the least m for which "
     f"the 90 % interval lies within ±m. {'; '.join(f'‘{grade}’: {meaning}' for grade, meaning in MEANINGS.items())}. "
     f"The margins are {MARGINS}. ‘Resolved’: the same, though the interval leaves zero out. "
-    "The interval is Welch’s, or the reproduced mean’s where no spread is printed. It is widened by half a unit of the "
+    "The interval is Welch’s, or our mean’s where no spread is printed. It is widened by half a unit of the "
     "printed last digit, unless a spread of no more digits is printed."
 )
 DIVERGED = " ∞ (diverged) is the same as ∞ alone."
 SHORT = " OoM (out of memory) is the same as OoM; with a number it is not comparable, as memories differ in size."
 DEVIATION = (
-    " The spreads that the paper prints are population standard deviations; ‘reported’ shows the 95 % half-width that "
+    " The spreads that the paper prints are population standard deviations; ‘printed’ shows the 95 % half-width that "
     "follows."
 )
 AMBIGUOUS = (
     " Brackets of which the paper does not say whether they are standard errors or standard deviations are read as "
-    "standard errors; ‘reported’ shows the 95 % half-width that follows."
+    "standard errors; ‘printed’ shows the 95 % half-width that follows."
 )
 SINGLE = (
     " ‘One run’: weak evidence; the interval is the one in which one more run of the paper's own would differ, by the "
@@ -152,7 +152,7 @@ def _half_width(se: float, n: int) -> float:
 
 
 def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
-    """Reproduced − reported, from one merged line (see `compare`), and the rule that its interval follows."""
+    """Ours − printed, from one merged line (see `compare`), and the rule that its interval follows."""
     if np.isinf([cell["mean"], cell.basis]).any() or NO_MEMORY in (cell.note, cell.note_reported):
         return Estimate(np.nan, np.nan, np.nan), ALIKE
     if cell.n == 1 and pd.notna(cell.basis_se):  # s·√(1 + 1/n), of a standard error s/√n
@@ -232,7 +232,7 @@ def _listed(target: dict, key: str, cell: pd.Series) -> str:
 
 
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """A row for each printed number, with the reproduced number and the verdict.
+    """A row for each printed number, with our number and the verdict.
 
     target, data: as for `numbers`; a metric for which `data` name the `hardware` is not comparable. The target's
         `calibrated` lists `rows` and `columns` (levels) of the printed numbers that a `choice` was read off, `exact`
@@ -242,16 +242,16 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     Returns the columns
 
     - `row`, `column`, `metric`;
-    - `reported`, `reported_low`, `reported_high`, `reproduced`, `reproduced_low`, `reproduced_high`;
-    - `sd`, `se` (of the reproduced runs), `n_seeds`;
+    - `printed`, `printed_low`, `printed_high`, `ours`, `ours_low`, `ours_high`;
+    - `sd`, `se` (of our runs), `n_seeds`;
     - `authors`, `authors_low`, `authors_high`, `source` (see `read_reported`);
-    - `difference` (reproduced − authors' or else reported), `difference_low`, `difference_high` (95 %);
+    - `difference` (ours − authors' or else printed), `difference_low`, `difference_high` (95 %);
     - `distance` (which the runs exclude), `margin_same`, `margin_near`, `rule` (of `RULES`);
     - `verdict` (a grade, or not comparable), `cause` and `reason` (see `Verdict`), `kind` (of `KINDS`);
     - `calibrated` (the choice that was read off the printed number, or empty);
     - `spread_kind`, `basis`, `basis_se`, `basis_n` (see `read_reported`);
     - `runs` (the cells whose runs are compared, and where on a curve);
-    - `reported_note` (as transcribed), `reproduced_note` (see `numbers`).
+    - `printed_note` (as transcribed), `ours_note` (see `numbers`).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
@@ -270,12 +270,12 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
         lines.append(
             {
                 **cell[KEY],
-                "reported": cell.value,
-                "reported_low": cell.value - cell.half_width_reported,
-                "reported_high": cell.value + cell.half_width_reported,
-                "reproduced": cell["mean"],
-                "reproduced_low": cell["mean"] - cell.half_width,
-                "reproduced_high": cell["mean"] + cell.half_width,
+                "printed": cell.value,
+                "printed_low": cell.value - cell.half_width_reported,
+                "printed_high": cell.value + cell.half_width_reported,
+                "ours": cell["mean"],
+                "ours_low": cell["mean"] - cell.half_width,
+                "ours_high": cell["mean"] + cell.half_width,
                 "sd": cell.sd,
                 "se": cell.se,
                 "n_seeds": cell.n,
@@ -298,8 +298,8 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "basis_se": cell.basis_se,
                 "basis_n": cell.basis_n,
                 "runs": cell.runs,
-                "reported_note": cell.note_reported,
-                "reproduced_note": cell.note,
+                "printed_note": cell.note_reported,
+                "ours_note": cell.note,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
                 "cut": cell.cut,
@@ -311,7 +311,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
 def read_compared(file: Path) -> pd.DataFrame:
     """The lines of a `*.reported.csv`, as `compare` returns them: numbers are floats, absent texts are empty."""
     frame = pd.read_csv(file, keep_default_na=False, dtype={"runs": str})
-    floats = ("reported", "authors", "reproduced", "difference", "distance", "margin", "basis")
+    floats = ("printed", "authors", "ours", "difference", "distance", "margin", "basis")
     numbers = [key for key in frame if key.startswith(floats) and "note" not in key]
     frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
     return frame
@@ -332,7 +332,7 @@ def graded(row: dict) -> str:
 
 
 def printed(row: dict) -> dict[str, str]:
-    """One row of `compare` as texts: `reported`, `authors`, `reproduced`, `runs`, `difference` and `verdict`.
+    """One row of `compare` as texts: `printed`, `authors`, `ours`, `runs`, `difference` and `verdict`.
 
     The authors' number has one decimal more than the printed one.
     """
@@ -340,9 +340,9 @@ def printed(row: dict) -> dict[str, str]:
     difference = row["difference"], row["difference_low"], row["difference_high"]
     sides = {
         side: plus_minus(row[side], row[f"{side}_high"] - row[side], decimals, row[f"{side}_note"])
-        for side in ("reported", "reproduced")
+        for side in ("printed", "ours")
     }
-    finer = decimals + pd.notna(row["reported"])
+    finer = decimals + pd.notna(row["printed"])
     return sides | {
         "authors": plus_minus(row["authors"], row["authors_high"] - row["authors"], finer),
         "runs": f"{row['n_seeds']:,}",
@@ -369,9 +369,9 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
                 named(target, down): line["row"],
                 named(target, across): column,
                 "Metric": named(target, line["metric"]),
-                "Reported": texts["reported"],
+                "Printed": texts["printed"],
                 "Authors": texts["authors"],
-                "Reproduced": texts["reproduced"],
+                "Ours": texts["ours"],
                 named(target, "Runs"): texts["runs"],
                 "Difference": texts["difference"],
                 "Verdict": texts["verdict"],
@@ -383,8 +383,8 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
     if compared["authors"].isna().all():
         body = body.drop(columns="Authors")
     remarks = {
-        DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
-        SHORT: (compared[["reported_note", "reproduced_note"]] == NO_MEMORY).any(axis=None),
+        DIVERGED: np.isinf(compared[["printed", "ours"]]).any(axis=None),
+        SHORT: (compared[["printed_note", "ours_note"]] == NO_MEMORY).any(axis=None),
         CUT: any(compared["cut"]),
         AUTHORS: compared["authors"].notna().any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),

@@ -1,4 +1,4 @@
-"""Draws what `comparison` judged: reproduced against reported numbers, and a paper's differences."""
+"""Draws what `comparison` judged: ours against the printed numbers, and a paper's differences."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from clpapers.targets.style import STYLE, WIDTH
 LOOKS = {grade: (COLOURS[grade], marker) for grade, marker in ((SAME, "o"), (NEAR, "^"), (OPEN, "D"), (DIFFERS, "s"))}
 COLUMNS = (
     *("place", "named", "row", "column", "metric", "kind", "runs", "verdict"),
-    *("basis", "reproduced", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
+    *("basis", "ours", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
 ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
@@ -40,7 +40,7 @@ def square(ends: tuple[float, float], **labels: str) -> Iterator[tuple[Figure, A
 
 
 def scatter(compared: pd.DataFrame) -> Figure:
-    """Reproduced against printed numbers in percent, by grade; only trainings, each comparison once.
+    """Ours against printed numbers in percent, by grade; only trainings, each comparison once.
 
     compared: rows of `comparison.compare`, of any targets; at least `COLUMNS`.
     """
@@ -51,7 +51,7 @@ def scatter(compared: pd.DataFrame) -> Figure:
             each = compared[compared["verdict"] == grade]
             axes.scatter(
                 each["basis"],
-                each["reproduced"],
+                each["ours"],
                 s=8,
                 c=colour,
                 marker=marker,
@@ -142,7 +142,7 @@ def _panel(axes: Axes, group: pd.DataFrame) -> None:
     axes.tick_params(axis="x", labelsize=SMALL, pad=1.5)
     axes.spines["left"].set_visible(False)
     unit = "% of the printed" if relative else (metric.unit.replace("%", "points") if metric else "")
-    axes.set_xlabel(", ".join(filter(None, ["reproduced − reported", unit])), size=SMALL, labelpad=1)
+    axes.set_xlabel(", ".join(filter(None, ["ours − printed", unit])), size=SMALL, labelpad=1)
 
 
 def _labels(group: pd.DataFrame) -> list[str]:

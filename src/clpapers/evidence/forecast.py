@@ -14,7 +14,7 @@ from clpapers.evidence.verdict_names import GRADES, OPEN, TRAINED
 from clpapers.metrics.intervals import Estimate, welch
 
 Key = tuple[str, str, str]  # row, column, metric
-FIELDS = ("reproduced", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distance", "margin_same", "margin_near")
+FIELDS = ("ours", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distance", "margin_same", "margin_near")
 
 
 def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
@@ -45,10 +45,10 @@ def forecast(number: Mapping[str, float], runs: int) -> Judged | None:
         return None
     se = sd / math.sqrt(runs)
     if not math.isnan(number["basis_se"]):
-        estimate = welch(number["reproduced"], se, runs, number["basis"], number["basis_se"], printed_n)
+        estimate = welch(number["ours"], se, runs, number["basis"], number["basis_se"], printed_n)
     else:
         error = se * math.sqrt(1 + (runs / printed_n if printed_n else 0.0))
-        estimate = Estimate(number["reproduced"] - number["basis"], error, runs - 1)
+        estimate = Estimate(number["ours"] - number["basis"], error, runs - 1)
     return judge(estimate, (number["margin_same"], number["margin_near"]))
 
 

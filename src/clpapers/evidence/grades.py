@@ -1,4 +1,4 @@
-"""Grades of a difference between a reproduced number and a printed one: how far apart may they be, given the runs?
+"""Grades of a difference between our number and a printed one: how far apart may they be, given the runs?
 
 Pure functions on arrays; `comparison` says which estimate and which margins a number has.
 """
@@ -38,7 +38,7 @@ def judge(
     below: Numbers = 0.0,
     above: Numbers = 0.0,
 ) -> Judged:
-    """Grade differences, reproduced minus printed.
+    """Grade differences, ours minus printed.
 
     The distance is the smallest m for which the 90 % interval lies inside ±m: both one-sided tests at 5 % then exclude
     a difference of m or more. `same`: within the first margin; or else `differs`: the 95 % interval leaves zero out; or

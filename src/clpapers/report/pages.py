@@ -40,7 +40,7 @@ LEDE = "We re-run papers on how to evaluate continual learning, from raw images 
 EXAMPLE = [  # on the first page, beside the papers
     "**[Three types of incremental learning](own_paper.md)**, van de Ven et al. 2022: an example of your own paper.",
     "",
-    "- **By configuration alone.** One YAML file, one CSV of reported numbers, one file for each method that we lack.",
+    "- **By configuration alone.** One YAML file, one CSV of printed numbers, one file for each method that we lack.",
 ]
 STANDING = (
     "We split a conclusion into claims that runs can test. It **holds** if all of them are supported. It **holds where "
@@ -337,7 +337,7 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
                 cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
             number = numbers.get((row, column, metric or only))
             if number and number["verdict"] in verdict_names.GRADES:
-                printed = number["texts"]["reported"]
+                printed = number["texts"]["printed"]
                 printed = number["texts"]["authors"] if printed == NOT_RUN else printed
                 cells[i] += f"<br><small>{_unbroken(printed)}</small> {_verdict(paper, number, up)}"
         rows.append(cells)
@@ -381,11 +381,11 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
     rows = []
     for number in numbers:
         texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
-        ours = _unbroken(texts["reproduced"])
+        ours = _unbroken(texts["ours"])
         ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
         remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
         verdict = ", ".join([_verdict(paper, number, up), *filter(None, remarks)])
-        cells = [texts["reported"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
+        cells = [texts["printed"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
         cells = [each if each == ours else _unbroken(each) for each in cells]
         rows.append(
             [*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells, verdict]

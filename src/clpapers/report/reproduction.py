@@ -196,7 +196,7 @@ class _Reproduction:
         name, column = EXAMPLE
         section = next(section for paper in self.papers for section in paper.targets if section.name == name)
         lines = [number for number in section.compared if number["column"] == column]
-        texts = ("reported", "reproduced", "runs", "difference")
+        texts = ("printed", "ours", "runs", "difference")
         kinds = ["" if n["kind"] == TRAINED else f", {n['kind']}" for n in lines]
         rows = [
             [n["row"], n["named"], *(n["texts"][text] for text in texts), n["verdict"] + kind]

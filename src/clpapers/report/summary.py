@@ -35,7 +35,7 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
     ]
     lines += _aligned(of_claims(covered))
     if numbers := list(_headlines(built)):
-        lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
+        lines += ["", "a number of each paper, printed and ours:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}
     for target in built:
         data |= read_record(target.outputs[0]).get("data", {})
@@ -73,19 +73,19 @@ def _trained_again(file: Path) -> Iterator[str]:
 
 
 def _headlines(targets: Iterable[Target]) -> Iterator[str]:
-    """The printed and the reproduced number of each target that has a `headline`."""
+    """The printed number and ours of each target that has a `headline`."""
     for target in targets:
         if not (headline := target.spec.get("headline")) or not target.reported:
             continue
         lines = lines_of(target.stem.with_name(f"{target.name}.reported.csv"))
         line = next(each for each in lines if headline.items() <= each.items())
         decimals = int(line["decimals"])
-        reported, reproduced = f"{float(line['reported']):.{decimals}f}", "not run"
-        if line["reproduced"]:
-            reproduced = f"{float(line['reproduced']):.{decimals}f}, runs: {line['n_seeds']}, {line['verdict']}"
+        printed, ours = f"{float(line['printed']):.{decimals}f}", "not run"
+        if line["ours"]:
+            ours = f"{float(line['ours']):.{decimals}f}, runs: {line['n_seeds']}, {line['verdict']}"
         metric = named(target.spec, headline["metric"])
         name = f"{target.paper}/{target.name} {headline['row']}, {headline['column']}, {metric}"
-        yield f"{name}: {reported}; {reproduced}"
+        yield f"{name}: {printed}; {ours}"
 
 
 def _by_origin(data: dict[str, dict]) -> dict[str, list[str]]:
