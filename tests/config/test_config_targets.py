@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tiny_paper import GRID, PAPER, SCALE, TEXT, edit, plan
+from tiny_paper import PAPER, SCALE, TEXT, edit, plan
 
 from clpapers.config.refusals import ConfigError
 
@@ -59,47 +59,3 @@ def test_a_metric_of_tasks_is_refused_where_it_is_undefined(metric):
         assert (said is None) == (metric not in OF_TASKS)
         assert said is None or said.startswith(f"metric {metric} is defined on 2 tasks or more, and order {name} has 1")
     assert refused(two, "shots: 0, ") is None
-
-
-DECLARED = "A: {met: false, because: fonts differ}"
-
-
-def test_what_is_declared_of_a_data_set_or_a_target_reaches_the_target_and_no_cell():
-    before = plan().targets["tiny/table1"]
-    edit(PAPER, "{net: {name: mlp, hidden: [4]}}", f"{{net: {{name: mlp, hidden: [4]}}, desiderata: {{{DECLARED}}}}}")
-    edit(PAPER, GRID, GRID + "\n    desiderata: {C: {met: true, because: no one asks}}")
-    after = plan().targets["tiny/table1"]
-    fonts, asked = {"met": False, "because": "fonts differ"}, {"met": True, "because": "no one asks"}
-    assert after.spec["desiderata"] == {"mnist": {"A": fonts, "C": asked}, "cifar10": {"C": asked}}
-    assert [cell for _, cell in after.cells] == [cell for _, cell in before.cells]
-    assert after.measured_digest == before.measured_digest
-    assert after.digest != before.digest
-    assert "desiderata" not in plan().targets["tiny/figure1"].spec
-
-
-def test_a_targets_declaration_stands_above_its_data_sets():
-    edit(PAPER, "{net: {name: mlp, hidden: [4]}}", f"{{net: {{name: mlp, hidden: [4]}}, desiderata: {{{DECLARED}}}}}")
-    edit(PAPER, GRID, GRID + "\n    desiderata: {A: {met: true, because: one font}}")
-    declared = plan().targets["tiny/table1"].spec["desiderata"]
-    assert [each["A"] for each in declared.values()] == [{"met": True, "because": "one font"}] * 2
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line"),
-    [
-        (GRID, GRID + "\n    desiderata: {F: {met: true, because: x}}", "targets.table1.desiderata: unknown key 'F'; "
-         "allowed: A, B, C, D, E"),
-        (GRID, GRID + "\n    desiderata: {B: {met: true}}", "targets.table1.desiderata.B: 'because' is missing"),
-        (GRID, GRID + "\n    desiderata: {B: {met: maybe, because: x}}", "targets.table1.desiderata.B.met: 'maybe' is "
-         "not of type boolean"),
-        ("hidden: [4]}}", "hidden: [4]}, desiderata: {B: {met: true, because: x}}}", "datasets.mnist.desiderata: "
-         "unknown key 'B'; allowed: A"),
-        ("nets: [mnist]}", f"nets: [mnist], desiderata: {{{DECLARED}}}}}", "targets.table2.desiderata: the target "
-         "has no runs to declare them for; leave it out"),
-    ],
-)  # fmt: skip
-def test_a_bad_declaration_is_refused_in_one_line(old, new, line):
-    edit(PAPER, old, new)
-    with pytest.raises(ConfigError) as refusal:
-        plan()
-    assert str(refusal.value) == f"{PAPER}: {line}"

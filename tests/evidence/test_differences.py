@@ -12,9 +12,7 @@ def lines(count=4, **given):
     each = {"place": "table1", "named": "A", "column": "MNIST", "metric": "final_accuracy", "kind": "trained"}
     each |= {"margin_same": 2.0, "margin_near": 5.0, "basis": 50.0, "difference_low": -1.0, "difference_high": 3.0}
     return pd.DataFrame(
-        each
-        | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "ours": 51.0, "difference": 1.0}
-        | given
+        each | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "ours": 51.0, "difference": 1.0} | given
         for i in range(count)
     )
 

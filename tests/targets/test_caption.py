@@ -38,10 +38,10 @@ def test_it_holds_what_is_not_in_the_picture(figure_case, reduced, tmp_path):
     module, target, data = figure_case
     drawn = import_module(f"clpapers.targets.{module}").render(target, data, reduced)
     named = target | {"title": "Figure 1: Lines", "caption": "Of {seeds} runs."}
-    figure.write_caption(drawn, named, replace(reduced, desiderata="Desiderata: A yes."), tmp_path / "figure1")
+    figure.write_caption(drawn, named, replace(reduced, conditions="Conditions: yes."), tmp_path / "figure1")
     caption = read_caption(tmp_path / "figure1.caption.md")
     assert (caption.title, caption.text) == ("Figure 1: Lines‡", "Of 3 runs.")
-    assert caption.notes[-1] == "Desiderata: A yes."
+    assert caption.notes[-1] == "Conditions: yes."
     assert any(note.startswith("‡ Reduced scale") for note in caption.notes)
     tex = (tmp_path / "figure1.caption.tex").read_text()
-    assert re.search(r"^% Desiderata: A yes\.$", tex, re.MULTILINE)
+    assert re.search(r"^% Conditions: yes\.$", tex, re.MULTILINE)

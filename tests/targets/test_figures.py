@@ -61,7 +61,7 @@ def test_nothing_is_cut_off(figure_case, reduced):
 
 def test_no_words_on_runs_stand_in_a_picture(figure_case, real):
     unrun = Unrun(wanted=5, runs=2)
-    told = dataclasses.replace(real, desiderata="Desiderata: A yes.", imported={"a" * 40: 3}, unrun=unrun)
+    told = dataclasses.replace(real, conditions="Conditions: yes.", imported={"a" * 40: 3}, unrun=unrun)
     plain, figure = rendered(figure_case, real), rendered(figure_case, told)
     assert [each.get_text() for each in texts(figure)] == [each.get_text() for each in texts(plain)]
 

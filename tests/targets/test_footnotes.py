@@ -26,10 +26,10 @@ def test_footnotes_explain_the_marks_of_the_data_sets_shown(real, reduced):
     assert real.footnotes(target, ["emnist"]) == []
 
 
-def test_the_desiderata_stand_below_what_explains_marks(real, reduced):
+def test_the_conditions_stand_below_what_explains_marks(real, reduced):
     for notes in (real, reduced):
-        declaring = dataclasses.replace(notes, desiderata="Desiderata: A yes.")
-        assert declaring.footnotes({}, ["emnist"]) == [*notes.footnotes({}, ["emnist"]), "Desiderata: A yes."]
+        declaring = dataclasses.replace(notes, conditions="Conditions: yes.")
+        assert declaring.footnotes({}, ["emnist"]) == [*notes.footnotes({}, ["emnist"]), "Conditions: yes."]
 
 
 def test_imported_runs_are_told_by_commit(real):

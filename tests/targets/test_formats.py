@@ -27,8 +27,8 @@ def table(table_target, learnt, reduced, tmp_path_factory):
 
 
 def test_what_an_experiment_declares_stands_below_it_in_every_text(table_target, learnt, real):
-    line = "Desiderata (Farquhar & Gal): A yes; B no (a head a task)."
-    made = results_table.render(table_target, learnt, dataclasses.replace(real, desiderata=line))
+    line = "Conditions of Farquhar & Gal: shared output head: no (a head a task)."
+    made = results_table.render(table_target, learnt, dataclasses.replace(real, conditions=line))
     assert made.footnotes == [line]
     markdown, tex, html = formats.to_markdown(made), formats.to_latex(made, "t"), formats.to_html(made)
     assert markdown.endswith(f"\n\n{line}\n")

@@ -229,7 +229,6 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--json", action="store_true", help="as JSON")
     command("summary", "summarise the built targets on one page", "--scale", "papers")
     command("targets", "list every target with its command, its runs and its cost", "--scale", "papers")
-    command("desiderata", "list the desiderata of Farquhar and Gal that each target's runs meet", "--scale", "papers")
     sub = command("next", "list the runs that a build would train next, and the questions that they decide", "--scale")
     text = "papers, as `all` builds them, a file of one's own among them, or targets; config.yaml's papers by default"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]|PAPER.yaml", help=text)

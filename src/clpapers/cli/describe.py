@@ -248,13 +248,6 @@ def rehearse(options: argparse.Namespace) -> None:
     print(out)
 
 
-def desiderata(options: argparse.Namespace) -> None:
-    """Print a Markdown table of the desiderata that targets meet."""
-    from clpapers.report.desiderata import table
-
-    print(table(_configured(options)))
-
-
 def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one; 1 where it has faults."""
     from clpapers.archive import check, crate

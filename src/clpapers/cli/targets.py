@@ -58,7 +58,7 @@ def note(task: JobContext[TargetJob]) -> None:
 
 
 def _notes(task: JobContext[TargetJob]) -> Notes:
-    from clpapers.evidence.desiderata import sentence
+    from clpapers.evidence.conditions import sentence
     from clpapers.targets.footnotes import notes_on
 
     target = task.job.target

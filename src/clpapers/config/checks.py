@@ -309,8 +309,6 @@ def target(where: str, spec: dict, datasets: Mapping) -> None:
             raise ConfigError(f"{where}.{named_key}: {error}") from None
     for dataset in spec.get("per_class", []):
         one_of(f"{where}.per_class", dataset, datasets)
-    if "desiderata" in spec and not grid.get("dataset"):
-        raise ConfigError(f"{where}.desiderata: the target has no runs to declare them for; leave it out")
 
 
 def grid(where: str, facts: Facts, spec: dict, content: dict) -> None:

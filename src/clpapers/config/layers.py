@@ -63,7 +63,7 @@ def flattened(layers: Iterable[Layer]) -> dict:
 
 def of_dataset(content: dict, dataset: str) -> list[Layer]:
     """The layers of a paper's content for every cell on a data set."""
-    block = {k: v for k, v in content["datasets"][dataset].items() if k not in ("learners", "desiderata")}
+    block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
     return [Layer(("defaults",), content.get("defaults", {})), Layer(("datasets", dataset), block)]
 
 

@@ -217,14 +217,6 @@ def _target(grid: Grid, paper: Paper, spec: dict, printed: _Printed) -> Target:
                 f"{where}.nets[{i}]: {name!r} has no head {renderer.head}; write <data set>-<learner> for a learner "
                 "whose net has one"
             )
-    declared = {
-        dataset: merge(content["datasets"][dataset].get("desiderata", {}), spec.get("desiderata", {}))
-        for dataset in spec.get("grid", {}).get("dataset", [])
-    }
-    spec = (
-        spec
-        | ({"streams": with_oracles} if with_oracles else {})
-        | ({"desiderata": declared} if any(declared.values()) else {})
-    )
+    spec = spec | ({"streams": with_oracles} if with_oracles else {})
     parts = cells, streams, tuple(nets.values()), selections
     return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, printed.file_of(of_paper))

@@ -17,7 +17,7 @@ from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file
 from clpapers.evidence.claim import Claim
-from clpapers.evidence.desiderata import sentence
+from clpapers.evidence.conditions import sentence
 from clpapers.graph import claims as claim_grammar
 from clpapers.graph import pages
 from clpapers.metrics.inputs import files_beside
@@ -356,9 +356,9 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
     modules = () if kind or target.note in files else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or ("note" if target.note in files else target.spec["kind"])
-    # the line of desiderata depends on declarations of methods, which are no code
-    desiderata = [] if kind else [sentence(target, plan.datasets)]
-    decisive = [target.digest, reduced(plan, target), *desiderata, *_left_out(plan, target)]
+    # the line of conditions depends on declarations of methods, which are no code
+    conditions = [] if kind else [sentence(target, plan.datasets)]
+    decisive = [target.digest, reduced(plan, target), *conditions, *_left_out(plan, target)]
     return TargetJob(command, "targets", files, read, decisive, target, modules=modules, depends_on_choice=True)
 
 

@@ -18,7 +18,7 @@ from clpapers.config.plan import Plan
 from clpapers.evidence import verdict_names
 from clpapers.evidence.claims_table import effect, tested
 from clpapers.evidence.comparison import printed, read_compared
-from clpapers.evidence.desiderata import sentence
+from clpapers.evidence.conditions import sentence
 from clpapers.evidence.differences import COLUMNS
 from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.rendering import table_of

@@ -1,4 +1,4 @@
-"""The marks and footnotes of a target: its scale, stand-in data, departures from the paper, and desiderata."""
+"""The marks and footnotes of a target: its scale, stand-in data, departures from the paper, and conditions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Notes:
     standins: kind of stand-in, by data set.
     reductions: one text for each departure from the paper's settings, such as "order.length 1000 (paper: whole set)".
     seeds: number of seeds asked for.
-    desiderata: the sentence on the desiderata that the experiment meets (`desiderata.sentence`).
+    conditions: the sentence on the conditions that the experiment meets (`conditions.sentence`).
     imported: number of runs that were trained elsewhere, by the commit of the code that trained them.
     unrun: the runs that the build leaves out.
     command: trains these runs.
@@ -48,7 +48,7 @@ class Notes:
     standins: dict[str, str] = field(default_factory=dict)
     reductions: list[str] = field(default_factory=list)
     seeds: int = 1
-    desiderata: str = ""
+    conditions: str = ""
     imported: dict[str, int] = field(default_factory=dict)
     unrun: Unrun = field(default_factory=Unrun)
     command: str = ""
@@ -101,11 +101,11 @@ class Notes:
         return notes
 
     def sources(self, target: dict) -> list[str]:
-        """Test images among training images; methods from outside; runs left out, with their price; desiderata."""
+        """Test images among training images; methods from outside; runs left out, with their price; conditions."""
         notes = [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
         for dataset, count in self.shared.items():
             notes.append(f"{named(target, dataset)}: {count} test images are training images too, to the pixel.")
-        return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
+        return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.conditions])]
 
     @property
     def commits(self) -> list[str]:
@@ -148,10 +148,10 @@ def price(hours: float) -> str:
     return f"{float(f'{hours:.2g}'):,.10g} h"
 
 
-def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
+def notes_on(plan: Plan, target: Target, reductions: list[str], conditions: str = "") -> Notes:
     """The circumstances of a target whose metrics exist; the metrics' record tells which data they descend from.
 
-    reductions: `jobs.reduced`. desiderata: `desiderata.sentence`, if it is to be printed.
+    reductions: `jobs.reduced`. conditions: `conditions.sentence`, if it is to be printed.
     """
     data = read_record(target.metrics).get("data", {})
     standins = {
@@ -178,7 +178,7 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
         k: f"{facts['test_in_train']:,} of {facts['test']:,}" for k, facts in data.items() if facts.get("test_in_train")
     }
     return Notes(
-        plan.scale, standins, reductions, len(target.seeds), desiderata, imported, unrun, command, guesses, shared
+        plan.scale, standins, reductions, len(target.seeds), conditions, imported, unrun, command, guesses, shared
     )
 
 

@@ -1,4 +1,4 @@
-"""Derives from a target's cells which of Farquhar and Gal's five desiderata it meets (`desiderata`, section 3).
+"""Derives from a target's cells which of Farquhar and Gal's five conditions it meets (`desiderata`, section 3).
 
 They "ought either to be respected or to be explicitly mentioned as absent": a line on them stands under every table and
 figure of runs. Imports nothing heavy.
@@ -17,7 +17,7 @@ from clpapers.streams.chunks import CLASS_CHUNKS
 if TYPE_CHECKING:  # not imported, as every rendering depends on this module
     from clpapers.config.model import Target
 
-DESIDERATA = {
+CONDITIONS = {
     "A": "cross-task resemblances",
     "B": "shared output head",
     "C": "no test-time assumed task labels",
@@ -28,29 +28,25 @@ YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 
 def sentence(target: Target, datasets: dict) -> str:
-    """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`; empty for a target without runs."""
-    phrases = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
-    return f"Desiderata (Farquhar & Gal): {phrases}." if phrases else ""
+    """`Conditions of Farquhar & Gal: cross-task resemblances: yes; …`; empty for a target without runs."""
+    phrases = "; ".join(f"{CONDITIONS[letter]}: {phrase}" for letter, phrase in met(target, datasets).items())
+    return f"Conditions of Farquhar & Gal: {phrases}." if phrases else ""
 
 
-def declare(target: Target, datasets: dict) -> dict[str, str]:
-    """By letter of `DESIDERATA`, a phrase on whether a target's cells meet it; empty for a target without runs.
+def met(target: Target, datasets: dict) -> dict[str, str]:
+    """By letter of `CONDITIONS`, a phrase on whether a target's cells meet it; empty for a target without runs.
 
-    target: its spec's `desiderata`, by data set and letter, replace derived verdicts.
     datasets: the content of config/datasets.yaml.
     """
     cells, metrics = target.cells, catalogue.metrics_of(target.spec)
     if target.selections:  # a grid's points differ in hyper-parameters only
         cells = tuple((factors, search.points[0][1]) for factors, search in target.selections)
         metrics = [search.metric for _, search in target.selections]
-    by_letter: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in DESIDERATA if cells}
+    by_letter: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in CONDITIONS if cells}
     for factors, cell in cells:
         dataset = cell.spec["dataset"]
         derived = verdicts(cell.spec, cell.test_restriction, metrics, datasets[dataset])
-        declared = target.spec.get("desiderata", {}).get(dataset, {})
         for letter, verdict in derived.items():
-            if letter in declared:
-                verdict = f"{YES if declared[letter]['met'] else 'no'} ({declared[letter]['because']})"
             by_letter[letter].append((factors, verdict))
     names = target.spec.get("names", {})
     return {letter: phrase(_without_guesses(pairs), names) for letter, pairs in by_letter.items()}

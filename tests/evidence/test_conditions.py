@@ -1,4 +1,4 @@
-"""The desiderata A to E: of cells of each kind, of the masks they really make, and of every target there is."""
+"""The conditions A to E: of cells of each kind, of the masks they really make, and of every target there is."""
 
 import itertools
 import re
@@ -12,10 +12,9 @@ from clpapers.cli import targets as commands
 from clpapers.config.model import Cell, Selection, Target
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
-from clpapers.evidence import desiderata
+from clpapers.evidence import conditions
 from clpapers.evidence.rendering import rendered
 from clpapers.graph import jobs
-from clpapers.report.desiderata import table
 from clpapers.runs.scenario import restrictions_at_test, scenario
 from clpapers.streams import orders
 from clpapers.streams.restrictions import RESTRICTIONS
@@ -61,7 +60,7 @@ def cell(order=SPLIT, learner="single", oracle=NONE, train="none", oracles=None)
 
 
 def verdict(letter, *arguments, view="none", metrics=("final_accuracy",), **options):
-    return desiderata.verdicts(cell(*arguments, **options), view, metrics, FACTS)[letter]
+    return conditions.verdicts(cell(*arguments, **options), view, metrics, FACTS)[letter]
 
 
 # --- one cell ----------------------------------------------------------------------------------------------------
@@ -111,16 +110,16 @@ def test_training_on_all_tasks_at_once_is_retraining_and_so_is_keeping_all():
 @pytest.mark.parametrize(
     ("letter", "shared"),
     [
-        (desiderata.YES, [(SPLIT, "single"), (SPLIT, "single", CHUNKS), (DOMAINS, "a_gem", CHUNKS, "oracle")]),
-        (desiderata.YES, [(SPLIT, "multi_task", CHUNKS), (SPLIT, "cn_dpm"), (SPLIT, "ewc", MIXED)]),
-        (desiderata.YES, [(SPLIT, "multi_model", oracle) for oracle in (ENTROPY, GUESSED, split(1))]),
-        (desiderata.YES, [(SPLIT, "single", split(1), "oracle"), (SPLIT, "multi_model", ENTROPY, "oracle")]),
-        (desiderata.HEADS, [(SPLIT, "single", split(2), "oracle"), (RANGE, "ewc", CHUNKS, "oracle")]),
-        (desiderata.HEADS, [(SPLIT, "single", split(2, aligned=False), "oracle"), (SPLIT, "ewc", GUESSED, "present")]),
-        (desiderata.YES, [(RANDOM, "single", NONE, "present"), (DOMINANT, "ewc", split(2), "present")]),
-        (desiderata.HEADS, [(SPLIT, "multi_model", split(2)), (SPLIT, "multi_model", dominant(0.25, 0.75))]),
-        (desiderata.HEADS, [(SPLIT, "prog_nn", CHUNKS, "oracle"), (DOMAINS, "prog_nn", CHUNKS)]),
-        (desiderata.HEADS, [(OVERLAPPING, "multi_task", CHUNKS)]),  # outputs of their own, though all compete
+        (conditions.YES, [(SPLIT, "single"), (SPLIT, "single", CHUNKS), (DOMAINS, "a_gem", CHUNKS, "oracle")]),
+        (conditions.YES, [(SPLIT, "multi_task", CHUNKS), (SPLIT, "cn_dpm"), (SPLIT, "ewc", MIXED)]),
+        (conditions.YES, [(SPLIT, "multi_model", oracle) for oracle in (ENTROPY, GUESSED, split(1))]),
+        (conditions.YES, [(SPLIT, "single", split(1), "oracle"), (SPLIT, "multi_model", ENTROPY, "oracle")]),
+        (conditions.HEADS, [(SPLIT, "single", split(2), "oracle"), (RANGE, "ewc", CHUNKS, "oracle")]),
+        (conditions.HEADS, [(SPLIT, "single", split(2, aligned=False), "oracle"), (SPLIT, "ewc", GUESSED, "present")]),
+        (conditions.YES, [(RANDOM, "single", NONE, "present"), (DOMINANT, "ewc", split(2), "present")]),
+        (conditions.HEADS, [(SPLIT, "multi_model", split(2)), (SPLIT, "multi_model", dominant(0.25, 0.75))]),
+        (conditions.HEADS, [(SPLIT, "prog_nn", CHUNKS, "oracle"), (DOMAINS, "prog_nn", CHUNKS)]),
+        (conditions.HEADS, [(OVERLAPPING, "multi_task", CHUNKS)]),  # outputs of their own, though all compete
         ("n/a (nothing is trained)", [(SPLIT, "random"), (SPLIT, "random_multi_model", split(2))]),
     ],
 )
@@ -132,32 +131,32 @@ def test_heads(letter, shared):
     ("expected", "metric", "view", "options"),
     [
         # The restriction at test, and who sees it.
-        (desiderata.YES, "final_accuracy", "none", {"oracle": split(2), "train": "oracle"}),  # rules' ea
-        (desiderata.KNOWN, "final_accuracy", "oracle", {"oracle": split(2), "train": "oracle"}),
-        (desiderata.KNOWN, "per_class_accuracy", "independent", {"oracle": split(2)}),
-        (desiderata.KNOWN, "final_accuracy", "data", {"oracle": split(2)}),
-        (desiderata.YES, "final_accuracy", "data", {"oracle": split(2), "order": DOMINANT}),
-        (desiderata.YES, "final_accuracy", "oracle", {"oracle": GUESSED}),
-        (desiderata.KNOWN, "final_accuracy", "sp2/oracle", {"oracles": {"sp2": split(2)}}),
-        (desiderata.YES, "final_accuracy", "sp1/oracle", {"oracles": {"sp1": split(1)}}),
-        (desiderata.YES, "forgetting_events", "oracle", {"oracle": split(2), "train": "oracle"}),
+        (conditions.YES, "final_accuracy", "none", {"oracle": split(2), "train": "oracle"}),  # rules' ea
+        (conditions.KNOWN, "final_accuracy", "oracle", {"oracle": split(2), "train": "oracle"}),
+        (conditions.KNOWN, "per_class_accuracy", "independent", {"oracle": split(2)}),
+        (conditions.KNOWN, "final_accuracy", "data", {"oracle": split(2)}),
+        (conditions.YES, "final_accuracy", "data", {"oracle": split(2), "order": DOMINANT}),
+        (conditions.YES, "final_accuracy", "oracle", {"oracle": GUESSED}),
+        (conditions.KNOWN, "final_accuracy", "sp2/oracle", {"oracles": {"sp2": split(2)}}),
+        (conditions.YES, "final_accuracy", "sp1/oracle", {"oracles": {"sp1": split(1)}}),
+        (conditions.YES, "forgetting_events", "oracle", {"oracle": split(2), "train": "oracle"}),
         # Tests of tasks, in which theirs compete: of permutations those are all classes.
-        (desiderata.KNOWN, "average_accuracy", "none", {"order": RANGE}),
-        (desiderata.KNOWN, "lca_by_step", "none", {"order": SPLIT, "learner": "multi_task"}),
-        (desiderata.YES, "average_accuracy", "none", {"order": DOMAINS, "learner": "a_gem", "oracle": CHUNKS}),
+        (conditions.KNOWN, "average_accuracy", "none", {"order": RANGE}),
+        (conditions.KNOWN, "lca_by_step", "none", {"order": SPLIT, "learner": "multi_task"}),
+        (conditions.YES, "average_accuracy", "none", {"order": DOMAINS, "learner": "a_gem", "oracle": CHUNKS}),
         # Who answers by the task's own part.
-        (desiderata.KNOWN, "average_accuracy", "none", {"order": DOMAINS, "learner": "prog_nn", "oracle": CHUNKS}),
-        (desiderata.KNOWN, "final_accuracy", "none", {"learner": "multi_model", "oracle": split(2)}),
-        (desiderata.KNOWN, "forgetting_events", "none", {"learner": "random_multi_model", "oracle": split(2)}),
-        (desiderata.YES, "final_accuracy", "none", {"learner": "multi_model", "oracle": ENTROPY}),
-        (desiderata.YES, "final_accuracy", "none", {"learner": "random_multi_model", "oracle": GUESSED}),
+        (conditions.KNOWN, "average_accuracy", "none", {"order": DOMAINS, "learner": "prog_nn", "oracle": CHUNKS}),
+        (conditions.KNOWN, "final_accuracy", "none", {"learner": "multi_model", "oracle": split(2)}),
+        (conditions.KNOWN, "forgetting_events", "none", {"learner": "random_multi_model", "oracle": split(2)}),
+        (conditions.YES, "final_accuracy", "none", {"learner": "multi_model", "oracle": ENTROPY}),
+        (conditions.YES, "final_accuracy", "none", {"learner": "random_multi_model", "oracle": GUESSED}),
         # Losses of the stream, and what tests nothing.
-        (desiderata.YES, "stream_loss", "none", {"learner": "er"}),
-        (desiderata.KNOWN, "stream_loss", "none", {"oracle": split(2), "train": "oracle"}),
+        (conditions.YES, "stream_loss", "none", {"learner": "er"}),
+        (conditions.KNOWN, "stream_loss", "none", {"oracle": split(2), "train": "oracle"}),
         ("n/a (nothing is tested)", "violations_by_task", "none", {"order": RANGE, "learner": "gem"}),
         ("n/a (nothing is tested)", "training_seconds", "none", {"order": RANGE}),
         # Item by item, all classes competing.
-        (desiderata.YES, "omega_all", "none", {"order": SPLIT, "learner": "nn1"}),
+        (conditions.YES, "omega_all", "none", {"order": SPLIT, "learner": "nn1"}),
         ("n/a (nothing is tested)", "unknown_auroc", "none", {"order": SPLIT}),
     ],
 )
@@ -166,8 +165,8 @@ def test_labels_at_test(expected, metric, view, options):
 
 
 def test_one_metric_that_knows_the_task_is_enough():
-    assert verdict("C", RANGE, metrics=["training_seconds", "average_accuracy"]) == desiderata.KNOWN
-    assert verdict("C", SPLIT, metrics=["final_accuracy", "average_accuracy"]) == desiderata.KNOWN
+    assert verdict("C", RANGE, metrics=["training_seconds", "average_accuracy"]) == conditions.KNOWN
+    assert verdict("C", SPLIT, metrics=["final_accuracy", "average_accuracy"]) == conditions.KNOWN
 
 
 @pytest.mark.parametrize("oracle", [split(1), split(2), split(2, aligned=False), dominant(0.5, 0.5), GUESSED, CHUNKS])
@@ -181,11 +180,11 @@ def test_what_is_said_of_masks_is_what_they_do(order, oracle):
         made = scenario(spec, stream, train_y, test_y, 4)
         heads = made.masks is not None and not made.masks.all()
         heads |= order is OVERLAPPING  # whose outputs are the tasks' own
-        assert verdict("B", order, oracle=oracle, train=train) == (desiderata.HEADS if heads else desiderata.YES)
+        assert verdict("B", order, oracle=oracle, train=train) == (conditions.HEADS if heads else conditions.YES)
         mask = restrictions_at_test(spec, made).get(test)
         known = mask is not None and not mask.all()
         found = verdict("C", order, oracle=oracle, train=train, view=test)
-        assert found == (desiderata.KNOWN if known else desiderata.YES)
+        assert found == (conditions.KNOWN if known else conditions.YES)
 
 
 # --- all cells in one phrase ---------------------------------------------------------------------------------------
@@ -197,7 +196,7 @@ def said(text, *, dataset=("mnist", "cifar"), learner=("er", "ewc", "mm"), **oth
     """The phrase for a grid of which the function `text` says each cell's verdict."""
     factors = {"dataset": dataset, "learner": learner, **others}
     cells = [dict(zip(factors, levels)) for levels in itertools.product(*factors.values())]
-    return desiderata.phrase([(each, text(**each)) for each in cells], NAMES)
+    return conditions.phrase([(each, text(**each)) for each in cells], NAMES)
 
 
 def test_what_holds_of_all_is_said_once():
@@ -227,8 +226,8 @@ def test_exceptions_without_a_common_description_are_said_level_by_level():
 
 def test_a_cell_that_was_left_out_is_no_exception():
     cells = [({"learner": l, "oracle": o}, "no" if l == "mm" else "yes") for l, o in [("er", 1), ("mm", 1), ("mm", 2)]]
-    assert desiderata.phrase(cells, NAMES) == "ER: yes / MM: no"
-    assert desiderata.phrase([*cells, ({"learner": "ewc", "oracle": 1}, "yes")], NAMES) == "yes, but no for MM"
+    assert conditions.phrase(cells, NAMES) == "ER: yes / MM: no"
+    assert conditions.phrase([*cells, ({"learner": "ewc", "oracle": 1}, "yes")], NAMES) == "yes, but no for MM"
 
 
 def test_a_learner_without_an_option_has_no_level_of_it():
@@ -237,9 +236,9 @@ def test_a_learner_without_an_option_has_no_level_of_it():
     mine = [({"learner": "mine"}, "no (a head a task)")]
     told = "yes, but no (a head a task) for Mine, the new one"
     names = {"mine": "Mine, the new one", "vcl": "VCL with a name as long as that"}
-    assert desiderata.phrase([*vcl[1:], *mine], names) == told
-    assert desiderata.phrase([*mine, *vcl[1:]], names) == told
-    told = desiderata.phrase([*vcl, ({"learner": "mine"}, "no (why)")], {})
+    assert conditions.phrase([*vcl[1:], *mine], names) == told
+    assert conditions.phrase([*mine, *vcl[1:]], names) == told
+    told = conditions.phrase([*vcl, ({"learner": "mine"}, "no (why)")], {})
     assert told == "vcl: yes, but no (why) for 1 / mine: no (why)"
 
 
@@ -248,7 +247,7 @@ def test_a_phrase_says_of_each_cell_what_was_said_of_it():
     rng = np.random.default_rng(0)
     for _ in range(200):
         cells = [({"dataset": d, "learner": l}, rng.choice(["yes", "no"])) for d in "ab" for l in "pqr"]
-        text = desiderata.phrase(cells, {})
+        text = conditions.phrase(cells, {})
         for factors, verdict in cells:
             assert read(text, factors) == verdict, text
 
@@ -284,13 +283,15 @@ FACTORS = {"dataset": "mnist", "learner": "single"}
 
 
 def test_a_line_of_all_five():
-    text = desiderata.sentence(target([(FACTORS, cell())]), {"mnist": FACTS})
-    assert text == "Desiderata (Farquhar & Gal): A\u00a0yes; B\u00a0yes; C\u00a0yes; D\u00a0yes; E\u00a0yes (4 tasks)."
+    text = conditions.sentence(target([(FACTORS, cell())]), {"mnist": FACTS})
+    begun = "Conditions of Farquhar & Gal: cross-task resemblances: yes; shared output head: yes; "
+    assert text.startswith(begun)
+    assert text.endswith("more than two tasks: yes (4 tasks).")
 
 
 def test_what_is_made_of_no_runs_declares_nothing():
-    assert desiderata.declare(target([]), {"mnist": FACTS}) == {}
-    assert desiderata.sentence(target([]), {"mnist": FACTS}) == ""
+    assert conditions.met(target([]), {"mnist": FACTS}) == {}
+    assert conditions.sentence(target([]), {"mnist": FACTS}) == ""
 
 
 def test_guesses_say_nothing_of_the_head_unless_alone():
@@ -298,21 +299,15 @@ def test_guesses_say_nothing_of_the_head_unless_alone():
         ({**FACTORS, "learner": "rand"}, cell(learner="random")),
         (FACTORS, cell(oracle=split(2), train="oracle")),
     )
-    assert desiderata.declare(target([guess, head]), {"mnist": FACTS})["B"] == desiderata.HEADS
-    assert desiderata.declare(target([guess]), {"mnist": FACTS})["B"] == "n/a (nothing is trained)"
-
-
-def test_what_is_declared_replaces_what_is_derived():
-    declared = {"mnist": {"A": {"met": False, "because": "fonts differ"}, "E": {"met": True, "because": "as printed"}}}
-    found = desiderata.declare(target([(FACTORS, cell(RANDOM))], desiderata=declared), {"mnist": FACTS})
-    assert (found["A"], found["B"], found["E"]) == ("no (fonts differ)", "yes", "yes (as printed)")
+    assert conditions.met(target([guess, head]), {"mnist": FACTS})["B"] == conditions.HEADS
+    assert conditions.met(target([guess]), {"mnist": FACTS})["B"] == "n/a (nothing is trained)"
 
 
 def test_a_search_declares_what_its_runs_meet():
     points = tuple(({"budget.learning_rate": r}, Cell.make("paper", cell(RANGE))) for r in (1, 2))
     search = Selection("paper", "p", "mnist", "single", "average_accuracy", range(1), False, points, {})
     made = Target("paper", "p", "t", {"measure": "selection"}, range(2), selections=((FACTORS, search),))
-    assert desiderata.declare(made, {"mnist": FACTS})["C"] == desiderata.KNOWN
+    assert conditions.met(made, {"mnist": FACTS})["C"] == conditions.KNOWN
 
 
 PLAN = Plan("paper", all_papers())
@@ -321,11 +316,10 @@ PLAN = Plan("paper", all_papers())
 @pytest.mark.parametrize("name", PLAN.targets)
 def test_every_experiment_declares_all_five(name):
     made = PLAN.targets[name]
-    found = desiderata.declare(made, PLAN.datasets)
+    found = conditions.met(made, PLAN.datasets)
     of_runs = bool(made.cells or made.selections)
     assert list(found) == (list("ABCDE") if of_runs else [])
-    assert bool(desiderata.sentence(made, PLAN.datasets)) == of_runs
-    assert (f"| {name} |" in table(PLAN)) == of_runs
+    assert bool(conditions.sentence(made, PLAN.datasets)) == of_runs
 
 
 def declared(name, letter, **factors):
@@ -336,11 +330,11 @@ def declared(name, letter, **factors):
         shown = {k: v["name"] if isinstance(v, dict) else v for k, v in levels.items()}
         if all(shown[factor] == level for factor, level in factors.items()):
             facts = PLAN.datasets[each.spec["dataset"]]
-            found.add(desiderata.verdicts(each.spec, each.test_restriction, made.spec["metrics"], facts)[letter])
+            found.add(conditions.verdicts(each.spec, each.test_restriction, made.spec["metrics"], facts)[letter])
     return found
 
 
-YES, HEADS, KNOWN = {desiderata.YES}, {desiderata.HEADS}, {desiderata.KNOWN}
+YES, HEADS, KNOWN = {conditions.YES}, {conditions.HEADS}, {conditions.KNOWN}
 
 
 def test_agems_table_4():
@@ -400,7 +394,7 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     made, printed = PLAN.targets["agem/figure6"], []
     monkeypatch.setattr(footnotes, "read_record", lambda path: {"inputs": []})
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
-    monkeypatch.setattr(curves, "render", lambda target, frame, footnotes: printed.append(footnotes.desiderata))
+    monkeypatch.setattr(curves, "render", lambda target, frame, footnotes: printed.append(footnotes.conditions))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
     commands._draw_with_notes(task, rendered)
-    assert printed == [desiderata.sentence(made, PLAN.datasets)]
+    assert printed == [conditions.sentence(made, PLAN.datasets)]
