@@ -35,6 +35,7 @@ check: $(VENV)/.installed
 	ruff format --check .
 	snakefmt --check Snakefile rules
 	mypy
+	mypy --platform darwin
 	snakemake --lint
 
 # docs/targets.md: all targets with command, runs and cost at the papers' settings.

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from clpapers import machine
 from clpapers.cache import Cache
 from clpapers.home import PACKAGE, project_path
 
@@ -542,13 +543,9 @@ def verified_record(entry: dict) -> dict:
 
 def hardware() -> dict:
     """The machine that this process runs on."""
-    model = ""
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
     return {
         "machine": platform.machine(),
-        "processor": model,
+        "processor": machine.processor(),
         "cores": os.cpu_count(),
         "system": platform.platform(),
     }
@@ -569,7 +566,7 @@ def spent(since: float, earlier: dict) -> dict:
     return {
         "wall_seconds": round(earlier.get("wall_seconds", 0) + time.monotonic() - since, 3),
         "cpu_seconds": round(earlier.get("cpu_seconds", 0) + usage.ru_utime + usage.ru_stime, 3),
-        "peak_memory_bytes": max(earlier.get("peak_memory_bytes", 0), usage.ru_maxrss * 1024),
+        "peak_memory_bytes": max(earlier.get("peak_memory_bytes", 0), machine.peak_memory()),
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from clpapers import machine
 from clpapers.builds.preparation import Data
 from clpapers.config.files import CONFIG
 from clpapers.config.paths import dataset_path
@@ -116,7 +117,7 @@ def _one_line(error: Exception) -> str:
 
 def _devices(plan: Plan) -> Iterator[Finding]:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield Finding(OK, f"CPU: {len(os.sched_getaffinity(0))} cores, {_size(memory)} of memory")
+    yield Finding(OK, f"CPU: {machine.cores()} cores, {_size(memory)} of memory")
     torch = _imported("torch")
     cards = []
     if not isinstance(torch, Exception) and torch.cuda.is_available():

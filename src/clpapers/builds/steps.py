@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from clpapers import provenance
+from clpapers import machine, provenance
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning
 from clpapers.archive.check import CrateError
 from clpapers.archive.imported import published
@@ -83,7 +83,7 @@ def verify_steps(
             else:
                 waiting.append(_begun(plan, name, runs[name].content, steps, stacking=stacked(runs[name].record)))
         waiting.sort(key=lambda begun: str(begun.dataset))  # so that few are read
-        cores = len(os.sched_getaffinity(0))
+        cores = machine.cores()
         context = multiprocessing.get_context("spawn")
         with _one_thread_each(), ProcessPoolExecutor(cores, context, os.chdir, (folder,)) as pool:
             for begun, (verdict, count, why, took) in zip(waiting, pool.map(_begin, waiting)):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from clpapers import home
+from clpapers import home, machine
 from clpapers.archive.check import CrateError
 from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published, published_folder
 from clpapers.archive.published import Run, runs_of
@@ -94,7 +94,7 @@ def verify(
         if of_each:
             took = f"{costs.duration(sum(sample.values()))} of one core"
             print(f"clpapers: training {len(sample)} published runs again, predicted {took}", file=sys.stderr)
-            with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            with ThreadPoolExecutor(machine.cores()) as threads:
                 made = dict(zip(sample, threads.map(make, sample)))
         for name, seconds in sample.items():
             seconds += scratch.seconds_of_features(Path(name))

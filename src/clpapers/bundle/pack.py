@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import tqdm
 
-from clpapers import provenance
+from clpapers import machine, provenance
 from clpapers.archive.imported import records_apart
 from clpapers.config import gans
 from clpapers.config.paths import block_name
@@ -66,7 +65,7 @@ def pack(
             f"{searches[0]}: a search to train first; snakemake {searches[0]} --cores, or name other runs"
         )
     absent.sort(key=lambda path: path.parts[2] == "streams")  # these read others, and are many
-    at_once = 1 if absent and absent[0].parts[2] != "streams" else len(os.sched_getaffinity(0))
+    at_once = 1 if absent and absent[0].parts[2] != "streams" else machine.cores()
     with ThreadPoolExecutor(at_once) as threads:
         for path, fault in zip(absent, threads.map(make, absent)):
             if fault:

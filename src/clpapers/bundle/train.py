@@ -22,6 +22,7 @@ import zipfile
 from collections.abc import Collection
 from pathlib import Path
 
+from clpapers import machine
 from clpapers.bundle import crate
 from clpapers.provenance import PACKAGE, Refusal, record_path
 from clpapers.runs import cards
@@ -78,7 +79,7 @@ def _python() -> list[str]:
 
 def _abreast(site: dict) -> int:
     """How many processes fit: one a core, and on a card as many as its memory holds."""
-    cores = len(os.sched_getaffinity(0))
+    cores = machine.cores()
     return cores if site["cuda"] is None else max(1, min(cores, int(site["gigabytes"] * (1 - RESERVE) / CARD)))
 
 

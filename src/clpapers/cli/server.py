@@ -71,7 +71,7 @@ def start() -> subprocess.Popen | None:
     The server ends after this process. Its address is a socket in a private folder, which both remove at their end.
     """
     limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # imports would take some memory
-    if os.environ.get(SERVER) == "0" or limited or not hasattr(os, "pidfd_open"):
+    if os.environ.get(SERVER) == "0" or limited or sys.platform != "linux":
         return None
     os.environ.pop(SERVER, None)  # of a build of which this one is a job
     try:
@@ -144,6 +144,8 @@ def shared(environment: dict[str, str]) -> dict[str, str]:
 
 def surroundings(process: int) -> list:
     """The conditions of a process besides its environment: user, limits, priority, cores and control groups."""
+    if sys.platform != "linux":  # as `start` made sure
+        raise OSError("the server of jobs runs on Linux alone")
     limits = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
     return [
         os.stat(f"/proc/{process}").st_uid,
@@ -216,6 +218,8 @@ class Server:
 
         None also where its options are wrong, and on a GPU, whose driver survives no fork.
         """
+        if sys.platform != "linux":
+            return None
         process, *_ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         same = (
             request.program == sys.executable
@@ -249,6 +253,8 @@ class Server:
 
     def fork(self, link: socket.socket, request: Request) -> None:
         """Start a job, and wait for its end in the selector."""
+        if sys.platform != "linux":
+            return
         if closed(link):
             raise OSError("its process runs the command itself")
         server, number = os.getpid(), os.fork()
