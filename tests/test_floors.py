@@ -8,7 +8,8 @@ from clpapers.provenance import PACKAGE, imported
 
 ROOMS = [  # from the ground up
     "randomness", "home", "cache", "machine", "provenance", "catalogue", "datasets", "streams", "runs", "metrics",
-    "targets", "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle", "cli",
+    "targets", "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle",
+    "cli",
 ]  # fmt: skip
 CONFIG = [
     "refusals", "files", "user_files", "parts", "schemas", "reported", "paths", "selected_runs", "model", "reductions",
