@@ -1,14 +1,14 @@
 """Sentences, each tested by one claim or several."""
 
 from clpapers.evidence.sentences import SENTENCES, by_sentence
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, NOT_COMPARABLE, HOLDS, UNDECIDED
 
 
 def test_a_sentence_holds_wholly_partly_or_not():
     said = {
-        "a": [SUPPORTED, SUPPORTED, BY_CONSTRUCTION],
-        "b": [SUPPORTED, UNDECIDED],
-        "c": [SUPPORTED, CONTRADICTED],
+        "a": [HOLDS, HOLDS, BY_CONSTRUCTION],
+        "b": [HOLDS, UNDECIDED],
+        "c": [HOLDS, FAILS],
         "d": [BY_CONSTRUCTION],
         "e": [UNDECIDED, NOT_COMPARABLE],
         "f": [BY_CONSTRUCTION, UNDECIDED],

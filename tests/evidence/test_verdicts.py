@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.evidence.claim import Claim, Part, Side
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, NOT_COMPARABLE, HOLDS, UNDECIDED
 from clpapers.evidence.verdicts import decide
 from clpapers.metrics import cost
 from clpapers.targets.footnotes import Notes
@@ -49,7 +49,7 @@ def test_paired_by_hand():
     half = 4.302652729911275 * np.sqrt(19 / 12 / 3)
     assert found.shown.effect == pytest.approx(59 / 6)
     assert (found.shown.low, found.shown.high) == pytest.approx((59 / 6 - half, 59 / 6 + half))
-    assert (found.verdict, found.shown.n) == (SUPPORTED, 3)
+    assert (found.verdict, found.shown.n) == (HOLDS, 3)
 
 
 def test_paired_and_unpaired_are_scipys():
@@ -96,20 +96,20 @@ def test_against_a_number_is_scipys():
 @pytest.mark.parametrize(
     ("number", "spec", "expected"),
     [  # ACE's interval is 51 ± 2.484
-        (48, {"test": "above"}, SUPPORTED),
+        (48, {"test": "above"}, HOLDS),
         (50, {"test": "above"}, UNDECIDED),
-        (54, {"test": "above"}, CONTRADICTED),
-        (54, {"test": "below"}, SUPPORTED),
+        (54, {"test": "above"}, FAILS),
+        (54, {"test": "below"}, HOLDS),
         (50, {"test": "below"}, UNDECIDED),
-        (48, {"test": "below"}, CONTRADICTED),
-        (40, {"test": "above", "by": 8}, SUPPORTED),
-        (40, {"test": "above", "by": 14}, CONTRADICTED),
-        (60, {"test": "below", "by": -6}, SUPPORTED),
-        (60, {"test": "above", "by": -12}, SUPPORTED),
-        (51, {"test": "within", "margin": 3}, SUPPORTED),
+        (48, {"test": "below"}, FAILS),
+        (40, {"test": "above", "by": 8}, HOLDS),
+        (40, {"test": "above", "by": 14}, FAILS),
+        (60, {"test": "below", "by": -6}, HOLDS),
+        (60, {"test": "above", "by": -12}, HOLDS),
+        (51, {"test": "within", "margin": 3}, HOLDS),
         (51, {"test": "within", "margin": 2}, UNDECIDED),
-        (55, {"test": "within", "margin": 1}, CONTRADICTED),
-        (40, {"test": "within", "by": 11, "margin": 3}, SUPPORTED),
+        (55, {"test": "within", "margin": 1}, FAILS),
+        (40, {"test": "within", "by": 11, "margin": 3}, HOLDS),
     ],
 )
 def test_each_test_has_each_verdict(number, spec, expected):
@@ -119,11 +119,11 @@ def test_each_test_has_each_verdict(number, spec, expected):
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [  # 2, 2.2 and 1.8 times
-        ({"test": "within", "by": 2, "margin": 1.5}, SUPPORTED),
-        ({"test": "above", "by": 1.2}, SUPPORTED),
-        ({"test": "above", "by": 3}, CONTRADICTED),
+        ({"test": "within", "by": 2, "margin": 1.5}, HOLDS),
+        ({"test": "above", "by": 1.2}, HOLDS),
+        ({"test": "above", "by": 3}, FAILS),
         ({"test": "above", "by": 2}, UNDECIDED),
-        ({"test": "below"}, CONTRADICTED),
+        ({"test": "below"}, FAILS),
     ],
 )
 def test_ratios(spec, expected):
@@ -148,8 +148,8 @@ def test_a_trend_is_the_mean_slope_of_the_seeds():
     assert found.shown.effect == pytest.approx(np.mean(slopes))
     assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high))
     steep = {"stf/table1": frames["stf/table1"].assign(value=lambda f: 10 * f["k"] + 0.01 * f["seed"] * f["k"])}
-    assert verdict(made, steep).verdict == SUPPORTED
-    assert verdict(claim(*made.parts, test="decreasing", along="k"), steep).verdict == CONTRADICTED
+    assert verdict(made, steep).verdict == HOLDS
+    assert verdict(claim(*made.parts, test="decreasing", along="k"), steep).verdict == FAILS
     assert verdict(claim(Part(made.parts[0].sides[:1]), test="increasing", along="k"), steep).reason == (
         "one level of k at this scale"
     )
@@ -217,18 +217,18 @@ def test_all_parts_must_hold_and_the_weakest_is_shown():
         Part((side("er"), side("ace"))),
     )
     found = verdict(claim(good, close))
-    assert (found.verdict, found.shown.part) == (SUPPORTED, close)
+    assert (found.verdict, found.shown.part) == (HOLDS, close)
     found = verdict(claim(good, open_, close))
     assert (found.verdict, found.shown.part) == (UNDECIDED, open_)
     assert found.reason.startswith("3 parts: 2 supported, 1 undecided; the interval of 3 runs")
     found = verdict(claim(good, open_, bad))
-    assert (found.verdict, found.shown.part) == (CONTRADICTED, bad)
+    assert (found.verdict, found.shown.part) == (FAILS, bad)
 
 
 def test_one_part_of_many_contradicts_only_beyond_chance():
     """51 ± 2.484 is below 53.6 at 2.5 % by a hair: alone that contradicts, as one of thirty parts it does not."""
     barely = Part((side("ace"),), 53.6)
-    assert verdict(claim(barely)).verdict == CONTRADICTED
+    assert verdict(claim(barely)).verdict == FAILS
     found = verdict(claim(barely, *[Part((side("ace"),), 40.0)] * 29))
     assert found.verdict == UNDECIDED
     assert found.shown.part is barely
@@ -272,7 +272,7 @@ def test_a_stand_in_is_not_comparable_but_keeps_its_effect():
     assert (found.verdict, found.reason) == (NOT_COMPARABLE, "stand-in data: mnist")
     assert found.shown.effect == pytest.approx(59 / 6)
     assert not np.isnan(found.shown.low)
-    assert verdict(claim(Part((side("ace"), side("er")))), standins={"cifar10": "synthetic"}).verdict == SUPPORTED
+    assert verdict(claim(Part((side("ace"), side("er")))), standins={"cifar10": "synthetic"}).verdict == HOLDS
 
 
 def test_a_reduced_scale_is_not_comparable_but_keeps_its_effect():
@@ -301,13 +301,13 @@ def test_what_was_not_run_or_did_not_fit_is_not_comparable():
 
 def test_a_run_that_diverged_is_worse_than_any_other():
     failed = frame(ace=ACE, er=[40.0, np.inf, 41.0])
-    assert verdict(claim(Part((side("ace"), side("er")))), failed).verdict == SUPPORTED
-    assert verdict(claim(Part((side("er"), side("ace")))), failed).verdict == CONTRADICTED
-    assert verdict(claim(Part((side("er"),), 5.0), test="below"), failed).verdict == SUPPORTED
-    assert verdict(claim(Part((side("er"), side("ace"))), test="within", margin=1000), failed).verdict == CONTRADICTED
+    assert verdict(claim(Part((side("ace"), side("er")))), failed).verdict == HOLDS
+    assert verdict(claim(Part((side("er"), side("ace")))), failed).verdict == FAILS
+    assert verdict(claim(Part((side("er"),), 5.0), test="below"), failed).verdict == HOLDS
+    assert verdict(claim(Part((side("er"), side("ace"))), test="within", margin=1000), failed).verdict == FAILS
     forgets = frame("forgetting", ace=[0.1, 0.2, 0.3], er=[0.1, np.inf, 0.2])
     better = Part((side("ace", "forgetting"), side("er", "forgetting")))
-    assert verdict(claim(better, test="below"), forgets).verdict == SUPPORTED
+    assert verdict(claim(better, test="below"), forgets).verdict == HOLDS
     both = frame(ace=[np.inf] * 3, er=[40.0, np.inf, 41.0])
     assert verdict(claim(Part((side("ace"), side("er")))), both).reason == "both diverged"
 
@@ -329,7 +329,7 @@ def test_whatever_runs_there_are_there_is_a_verdict(ace, er, test, paired, ratio
     other = side("er") if paired else side("er", stream=("mnist", "other"))
     spec = {"margin": 1.5} if test == "within" else {}
     found = verdict(claim(Part((side("ace"), other)), test=test, ratio=ratio, **spec), frame(ace=ace, er=er))
-    assert found.verdict in {SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE}
+    assert found.verdict in {HOLDS, FAILS, UNDECIDED, NOT_COMPARABLE}
     if min(len(ace), len(er)) == 1:
         assert found.verdict in {UNDECIDED, NOT_COMPARABLE}
 
@@ -350,7 +350,7 @@ def test_what_no_run_could_decide_otherwise_holds_by_construction():
     alike = frame(ace=ACE, er=ACE, gdumb=GDUMB)
     found = verdict(claim(same, test="within", margin=2), alike)
     assert (found.verdict, found.reason) == (BY_CONSTRUCTION, "one run on both sides")
-    assert verdict(claim(same), alike).verdict == CONTRADICTED
+    assert verdict(claim(same), alike).verdict == FAILS
     at_its_bound = claim(same, test="within", by=1, margin=1)  # an effect of 0, claimed from 0 to 2
     assert verdict(at_its_bound, alike).verdict == BY_CONSTRUCTION
     guess = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
@@ -358,7 +358,7 @@ def test_what_no_run_could_decide_otherwise_holds_by_construction():
     told = verdict(claim(Part((side("ace"),), 45.0), by_construction="frozen"))
     assert (told.verdict, told.reason) == (BY_CONSTRUCTION, "frozen")
     held = verdict(claim(same, Part((side("ace"), side("gdumb"))), test="within", margin=20), alike)
-    assert (held.verdict, held.shown.verdict) == (SUPPORTED, SUPPORTED)
+    assert (held.verdict, held.shown.verdict) == (HOLDS, HOLDS)
 
 
 def test_computed_memory_is_no_finding_of_runs():
@@ -383,7 +383,7 @@ def test_a_claim_about_something_else_is_not_decided_but_keeps_its_effect(spec, 
 def test_support_of_most_is_corrected_by_holms_method():
     """(51 − 48.4) / (1/√3) is 4.503: one-sided p .023 by two degrees, .046 as one of two."""
     barely = [Part((side("ace"),), 48.4)] * 2
-    assert verdict(claim(*barely)).verdict == SUPPORTED
+    assert verdict(claim(*barely)).verdict == HOLDS
     assert verdict(claim(*barely, most=True)).verdict == UNDECIDED
 
 
@@ -391,7 +391,7 @@ def test_support_of_most_is_corrected_by_holms_method():
 def test_a_claim_with_a_part_left_open_and_one_that_was_not_run_is_undecided(most):
     parts = [Part((side("ace"), side("er", runs=False))), Part((side("gdumb"),), 49.0), Part((side("ace"),), 45.0)]
     found = verdict(claim(*parts, most=most))
-    assert [part.verdict for part in found.parts] == [NOT_COMPARABLE, UNDECIDED, SUPPORTED]
+    assert [part.verdict for part in found.parts] == [NOT_COMPARABLE, UNDECIDED, HOLDS]
     assert (found.verdict, found.shown.part) == (UNDECIDED, parts[1])
 
 
@@ -399,14 +399,14 @@ def test_most_is_more_than_half():
     """ACE is clearly above 45, not above 60; GDUMB allows both of 50."""
     good, bad, open_ = Part((side("ace"),), 45.0), Part((side("ace"),), 60.0), Part((side("gdumb"),), 50.0)
     for parts, expected in (
-        ([good, good, bad], SUPPORTED),
+        ([good, good, bad], HOLDS),
         ([good, good, open_, bad, bad], UNDECIDED),
-        ([good, bad], CONTRADICTED),
-        ([good, bad, bad], CONTRADICTED),
+        ([good, bad], FAILS),
+        ([good, bad, bad], FAILS),
         ([good, good, bad, open_], UNDECIDED),
     ):
         assert verdict(claim(*parts, most=True)).verdict == expected, parts
-    assert verdict(claim(good, good, bad)).verdict == CONTRADICTED
+    assert verdict(claim(good, good, bad)).verdict == FAILS
 
 
 def test_a_choice_read_off_printed_numbers_is_told_with_its_parts():
@@ -425,5 +425,5 @@ def test_a_summary_is_taken_as_it_is():
     }
     entropy = Side("stf/table1", "average_accuracy", "mean", {}, True, None, None)
     shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
-    assert (shown.verdict, shown.effect) == (SUPPORTED, pytest.approx(0.04))
+    assert (shown.verdict, shown.effect) == (HOLDS, pytest.approx(0.04))
     assert shown.high - shown.effect == pytest.approx(0.01 * stats.t.ppf(0.975, 99))

@@ -1,5 +1,6 @@
 """A method from outside beside the paper's own: its mark, its place, its differences; the others' stay as they were."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -40,11 +41,14 @@ def test_its_place_and_differences_stand_below(target, data, real):
         ("mine §", "EMNIST", "2 of 3", "ER"),
         ("mine §", "EMNIST", "2 of 3", "ACE"),
     ]
-    by = paired(pd.Series([5.0, 6.0, 8.0]), pd.Series([0.0, 0.0, 0.0]))
-    assert lines[0]["Difference"] == f"+{by.difference:.2f} [{by.low:.2f}, {by.high:.2f}]"
+    half = 6.205346816571397 * np.std([5.0, 6.0, 8.0], ddof=1) / np.sqrt(3)  # t of two degrees at 98.75 %: one of two
+    assert lines[0]["Difference"] == f"+6.33 [{19 / 3 - half:.2f}, {19 / 3 + half:.2f}]"
     by = paired(pd.Series([-5.0, -4.0, -2.0]), pd.Series([0.0, 0.0, 0.0]))
     assert lines[1]["Difference"] == f"{by.difference:.2f} [{by.low:.2f}, {by.high:.2f}]".replace("-", "−")
     assert list(added.bold["Difference"]) == [True, by.high < 0]
+    two = data[data["seed"] < 2]
+    (few,) = own_method_ranks.attach(results_table.render(target, two, real), target, two).appended
+    assert not few.bold.to_numpy().any()
     assert {line["Runs"] for line in lines} == {"3"}
 
 

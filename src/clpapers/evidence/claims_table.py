@@ -10,22 +10,25 @@ import pandas as pd
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named
 from clpapers.evidence.claim import SOURCE, TRENDS, Claim, Part, Side
-from clpapers.evidence.sentences import SENTENCES, by_sentence
-from clpapers.evidence.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict
+from clpapers.evidence.sentences import by_sentence
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, HOLDS, STANDINGS
+from clpapers.evidence.verdicts import VERDICTS, ClaimVerdict, Decided
+from clpapers.metrics.intervals import CONFIDENCE
 from clpapers.targets.footnotes import REDUCED, STANDIN, Notes
 from clpapers.targets.table import Table, bold_in
 
 EXPLANATION = (
-    "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
-    "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
-    "same streams, Welch’s elsewhere; where one seed has repetitions, these are the runs. Supported: the interval "
-    "lies where the sentence says, for all parts of a claim. Contradicted: for one part at least it lies elsewhere, "
-    "by a one-sided test at 2.5 % with Holm’s correction for the number of parts; a part that is undecided by this "
-    "correction alone has both p. By construction: it holds, but no run could have decided otherwise: both sides are "
-    "one run, guesses, or computed. A few equal values give no interval and leave it undecided. Not comparable: other "
-    "data or hardware than the paper’s, a reduced scale, or a demand, which finds nothing. Calibrated: a choice was "
-    "read off the sentence or the numbers. CHOICE: a number of the test that the sentence does not give. A claim of "
-    "several parts is shown by the least supported one of those that decide it."
+    "What the paper says, as a test on what was measured here ({seeds} runs a cell). Result: what the test is on, a "
+    "number, a difference, a ratio (×) or a slope, with the Student-t interval that decides, paired by seed where both "
+    "sides learnt from the same streams, Welch’s elsewhere; where one seed has repetitions, these are the runs. Its "
+    "confidence is 95 %; where this interval lies outside of the claim’s bounds it is wider, by Holm’s correction for "
+    "the number of parts, and says so. Holds: the interval lies within the bounds, for all parts of a claim. Does not "
+    "hold: for one part at least it lies outside. Undecided: it crosses a bound, or a few equal values have none. By "
+    "construction: it holds, but no run could have decided otherwise: both sides are one run, guesses, or computed. "
+    "Not comparable: other data or hardware than the paper’s, a reduced scale, or a demand, which finds nothing. "
+    "Calibrated: a choice was read off the sentence or the numbers. CHOICE: a number of the test that the sentence "
+    "does not give. A claim of several parts is shown by the one, of those that decide it, that is farthest from "
+    "holding."
 )
 TAKEN = {
     "mean": "mean ",
@@ -40,11 +43,19 @@ PARTS = "Every comparison that a claim of several stands on."
 
 
 def unit(claim: Claim, side: Side) -> str:
-    """The unit of a claim's effect: × for ratios, empty for pure numbers."""
+    """The unit of a claim's effect: × for ratios of two sides, empty for pure numbers."""
+    of_metric = catalogue.metrics()[side.metric].unit
+    if _on_number(claim):
+        return of_metric
     if claim.spec.get("ratio"):
         return "×"
-    of_metric = catalogue.metrics()[side.metric].unit.replace("%", "points")
+    of_metric = of_metric.replace("%", "points")
     return " ".join(filter(None, [of_metric, "a level" if claim.spec["test"] in TRENDS else ""]))
+
+
+def _on_number(claim: Claim) -> bool:
+    """Whether a claim holds a side itself against a number, and no difference, ratio or slope."""
+    return isinstance(claim.spec.get("than"), int | float)
 
 
 def test_in_words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
@@ -132,18 +143,76 @@ def _levels(levels: Mapping, target: Mapping) -> str:
 
 def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
     """`CIFAR-10: ACE vs ER`: the levels that both sides share, then those in which they differ."""
+    if len(part.sides) == 1:
+        return _levels(part.sides[0].levels, specs[part.sides[0].target]) or part.sides[0].metric
+    shared, own = _sides_in_words(part, specs)
+    named_sides = [each or side.metric for each, side in zip(own, (part.sides[0], part.sides[-1]))]
+    return ": ".join(filter(None, [shared, (" … " if len(part.sides) > 2 else " vs ").join(named_sides)]))
+
+
+def _sides_in_words(part: Part, specs: Mapping[str, Mapping]) -> tuple[str, list[str]]:
+    """The levels that the first and the last side share, and each one's own, with its target if they differ in it."""
     first, last = part.sides[0], part.sides[-1]
     alike = {key for key, level in first.levels.items() if last.levels.get(key) == level}
-    if len(part.sides) == 1:
-        return _levels(first.levels, specs[first.target]) or first.metric
     shared = _levels({k: v for k, v in first.levels.items() if k in alike}, specs[first.target])
     own = []
     for side in (first, last):
         levels = _levels({k: v for k, v in side.levels.items() if k not in alike}, specs[side.target])
         place = side.target.partition("/")[2] if first.target != last.target else ""
-        own.append(" ".join(filter(None, [levels, f"in {place}" if place else ""])) or side.metric)
-    joined = " … ".join(own) if len(part.sides) > 2 else " vs ".join(own)
-    return ": ".join(filter(None, [shared, joined]))
+        own.append(" ".join(filter(None, [levels, f"in {place}" if place else ""])))
+    return shared, own
+
+
+def result(claim: Claim, part: Decided, specs: Mapping[str, Mapping]) -> str:
+    """A part's result in a sentence: `A of A-GEM less GEM (Split CIFAR): −8.54 [−15, −2.03] points, not within ±2`.
+
+    Empty of a part without a number. specs: the targets' specs, by name.
+    """
+    if np.isnan(part.effect):
+        return ""
+    first = part.part.sides[0]
+    sign = "" if _on_number(claim) or claim.spec.get("ratio") else "+"
+    shown = effect(part.effect, part.low, part.high, unit(claim, first), sign, part.confidence)
+    relation = {HOLDS: ",", BY_CONSTRUCTION: ",", FAILS: ", not"}.get(part.verdict, "; claimed:")
+    return f"{_subject(claim, part.part, specs)}: {shown}{relation} {_within(part.bounds, sign)}"
+
+
+def _subject(claim: Claim, part: Part, specs: Mapping[str, Mapping]) -> str:
+    """What a part's effect is: `Memory of GEM over A-GEM (Split CIFAR)`."""
+    spec, first, than = claim.spec, part.sides[0], claim.spec.get("than")
+    less = _plain(specs[first.target], first.less.levels["learner"]) if first.less else ""
+    measured = _source(spec["of"], {**spec, "metric": first.metric}, specs, claim.paper)
+    if len(part.sides) == 1:
+        levels = "; ".join(filter(None, [_levels(first.levels, specs[first.target]), less and f"less {less}"]))
+        return f"{'slope of ' * (spec['test'] in TRENDS)}{measured}" + (f" of {levels}" if levels else "")
+    shared, own = _sides_in_words(part, specs)
+    given = "; ".join(filter(None, [shared, less and f"each less its baseline, {less} of the first"]))
+    given = f" ({given})" if given else ""
+    if spec["test"] in TRENDS:
+        return f"slope of {measured} from {' to '.join(own)}{given}"
+    other = _source(than, spec, specs, claim.paper)
+    joined = "over" if spec.get("ratio") else "less"
+    if other == measured or part.sides[0].target != part.sides[1].target:
+        of = "" if own[0].startswith("in ") else "of "
+        return f"{measured} {of}{own[0]} {joined} {own[1]}{given}"
+    sides = [" of ".join(filter(None, pair)) for pair in zip((measured, other), own)]
+    return f"{f' {joined} '.join(sides)}{given}"
+
+
+def _within(bounds: tuple[float, float], sign: str) -> str:
+    """The bounds of an effect in words: `below 0.02`, `within ±2`, `from 7.07 to 14.1`."""
+    low, high = (round(bound, 9) + 0.0 for bound in bounds)
+    if np.isinf(high) or np.isinf(low) or bounds[0] == 0:  # a ratio below a number is above 0
+        return f"above {_number(low, sign)}" if np.isinf(high) else f"below {_number(high, sign)}"
+    if sign and low == -high:
+        return f"within ±{_number(high, sign)}"
+    return f"from {_number(low, sign)} to {_number(high, sign)}"
+
+
+def _number(value: float, sign: str) -> str:
+    """A number to three significant digits, or, of 10 and more that is no difference, to four: 99.85 is no 99.9."""
+    digits = 3 if sign or abs(value) < 10 else 4
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}".replace("-", "−")
 
 
 def render(
@@ -160,7 +229,7 @@ def render(
     rows, body, parts = [], [], []
     for claim, verdict in zip(claims, verdicts, strict=True):
         shown = verdict.shown
-        measure = unit(claim, shown.part.sides[0]) if shown else ""
+        said = result(claim, shown, specs) if shown else ""
         rows.append(
             {
                 "claim": claim.name,
@@ -173,10 +242,13 @@ def render(
                 "effect": shown.effect if shown else np.nan,
                 "ci_low": shown.low if shown else np.nan,
                 "ci_high": shown.high if shown else np.nan,
-                "unit": measure,
+                "confidence": shown.confidence if shown else np.nan,
+                "unit": unit(claim, shown.part.sides[0]) if shown else "",
+                "parts": len(verdict.parts),
+                "result": said,
                 "verdict": verdict.verdict,
                 "calibrated": claim.calibrated,
-                "reason": _reason(verdict, specs),
+                "reason": verdict.reason,
             }
         )
         body.append(
@@ -184,7 +256,7 @@ def render(
                 "Claim": f"{claim.name} ({claim.spec['section']})",
                 "The paper says": f"“{claim.spec['statement']}”",
                 "Test": tested(rows[-1]),
-                "Effect": "–" if shown is None else effect(shown.effect, shown.low, shown.high, measure),
+                "Result": said or "–",
                 "Verdict": verdict.verdict + ", calibrated" * bool(claim.calibrated),
                 "Why": "; ".join(
                     filter(None, [rows[-1]["reason"], claim.calibrated and f"calibrated: {claim.calibrated}"])
@@ -195,7 +267,7 @@ def render(
             {
                 "Claim": claim.name,
                 "Part": part_name(each.part, specs),
-                "Effect": effect(each.effect, each.low, each.high, unit(claim, each.part.sides[0])),
+                "Result": result(claim, each, specs) or "–",
                 "Runs": str(each.n),
                 "Verdict": each.verdict,
                 "Why": each.reason,
@@ -209,11 +281,11 @@ def render(
         title=heading,
         caption=EXPLANATION.replace("{seeds}", " or ".join(map(str, seeds))),
         body=(cells := pd.DataFrame(body)),
-        bold=_contradicted(cells),
+        bold=_failing(cells),
         data=pd.DataFrame(rows),
         footnotes=_footnotes(notes),
         appended=[_appended(heading, parts)] if parts else [],
-        prose={"Claim": 0.12, "The paper says": 0.24, "Test": 0.2, "Effect": 0.12, "Verdict": 0.09, "Why": 0.15},
+        prose={"Claim": 0.12, "The paper says": 0.24, "Test": 0.17, "Result": 0.17, "Verdict": 0.09, "Why": 0.13},
     )
 
 
@@ -232,19 +304,12 @@ def _footnotes(notes: Mapping[str, Notes]) -> list[str]:
 
 def _appended(heading: str, parts: list[dict]) -> Table:
     cells = pd.DataFrame(parts)
-    return Table(f"{heading}, part by part", PARTS, cells, _contradicted(cells), cells, prose={"Part": 0.3, "Why": 0.3})
+    return Table(f"{heading}, part by part", PARTS, cells, _failing(cells), cells, prose={"Part": 0.2, "Result": 0.25, "Why": 0.2})
 
 
-def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells to print bold: contradicted verdicts."""
-    return bold_in(cells, Verdict=cells["Verdict"].str.startswith(CONTRADICTED))
-
-
-def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
-    reasons = [verdict.reason]
-    if verdict.shown is not None and len(verdict.parts) > 1:
-        reasons.append(f"shown: {part_name(verdict.shown.part, specs)}")
-    return "; ".join(filter(None, reasons))
+def _failing(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells to print bold: the verdicts that a claim does not hold."""
+    return bold_in(cells, Verdict=cells["Verdict"].str.startswith(FAILS))
 
 
 def tested(claim: Mapping[str, str]) -> str:
@@ -253,18 +318,19 @@ def tested(claim: Mapping[str, str]) -> str:
     return ". ".join(filter(None, [claim["test"], choice, claim["note"].removesuffix(".")]))
 
 
-def effect(value: float, low: float, high: float, measure: str) -> str:
-    """`+9.9 [5.1, 14.7] points`, to three significant digits; `–` where there is none, `−∞` of a run that diverged."""
-    if np.isnan(value):
-        return "–"
+def effect(value: float, low: float, high: float, measure: str, sign: str, confidence: float = CONFIDENCE) -> str:
+    """`+9.9 [5.1, 14.7] points`; `−∞` of a run that diverged.
+
+    sign: `+` before what is a difference or a slope. confidence: of the interval, told if it is not 95 %.
+    """
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
-    sign = "" if measure == "×" else "+"
     value, low, high = (round(x, 9) + 0.0 for x in (value, low, high))  # no rounding errors, no −0
-    text = f"{value:{sign}.3g}"
+    text = f"{sign * bool(value >= 0)}{_number(value, sign)}"
     if not np.isnan(low):
-        text += f" [{low:.3g}, {high:.3g}]"
-    return f"{text} {measure}".strip().replace("-", "−")
+        wider = "" if confidence == CONFIDENCE else f"{100 * confidence:.4g} %: "
+        text += f" [{wider}{_number(low, sign)}, {_number(high, sign)}]"
+    return f"{text} {measure}".strip()
 
 
 def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
@@ -278,7 +344,7 @@ def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], sca
             "claims": len(frame),
             **{verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS},
             "sentences": frame["statement"].nunique(),
-            **{f"sentences {name}": by_sentence(frame.to_dict("records"))[name] for name in SENTENCES},
+            **{f"sentences {name}": by_sentence(frame.to_dict("records"))[name] for name in STANDINGS},
         }
         for paper, frame in claims.items()
     ]
@@ -288,7 +354,7 @@ def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], sca
     body = body.rename(columns=str.capitalize).map(str)
     return Table(
         title="Scorecard of the papers’ claims",
-        caption=f"How many claims of each paper are supported by what was measured at the scale ‘{scale}’; its tables "
+        caption=f"How many claims of each paper hold on what was measured at the scale ‘{scale}’; its tables "
         "of claims say which, and on what data.",
         body=body,
         bold=bold_in(body),

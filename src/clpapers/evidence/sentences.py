@@ -1,30 +1,45 @@
-"""Counts claims by sentence: several claims may test parts of one. Imports nothing heavy."""
+"""Tells from the claims that test parts of one sentence, or of a conclusion, whether it holds. Imports nothing heavy."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, SUPPORTED
+from clpapers.evidence.verdict_names import (
+    BY_CONSTRUCTION,
+    FAILS,
+    HOLDS,
+    IN_PART,
+    NOT_COMPARABLE,
+    NOT_TESTED,
+    UNDECIDED,
+    WHERE_TESTED,
+)
 
-WHOLLY, PARTLY, FALSE, CONSTRUCTED, LEFT = "wholly supported", "partly", CONTRADICTED, BY_CONSTRUCTION, "open"
-SENTENCES = (WHOLLY, PARTLY, FALSE, CONSTRUCTED, LEFT)
+
+def standing(verdicts: Sequence[str]) -> str:
+    """Whether what several claims test holds, of `verdict_names.STANDINGS`.
+
+    verdicts: the claims' verdicts; first the one on what is said first. It holds where tested only if this one holds by
+    runs: otherwise the others say nothing of what it is about.
+    """
+    found = set(verdicts)
+    held = found & {HOLDS, BY_CONSTRUCTION}
+    if FAILS in found:
+        return IN_PART if held else FAILS
+    if found == {BY_CONSTRUCTION}:
+        return BY_CONSTRUCTION
+    if found and found == held:
+        return HOLDS
+    if verdicts and verdicts[0] == HOLDS:
+        return WHERE_TESTED
+    return NOT_TESTED if found <= {NOT_COMPARABLE} else UNDECIDED
 
 
 def by_sentence(claims: Iterable[Mapping[str, str]]) -> Counter[str]:
-    """How many sentences are wholly supported, partly, contradicted in one claim, by construction alone, or open.
+    """How many sentences have each standing.
 
     claims: of one paper, with `statement` and `verdict`.
     """
-    verdicts: dict[str, set[str]] = {}
+    verdicts: dict[str, list[str]] = {}
     for claim in claims:
-        verdicts.setdefault(claim["statement"], set()).add(claim["verdict"])
-    return Counter(map(_verdict, verdicts.values()))
-
-
-def _verdict(verdicts: set[str]) -> str:
-    if CONTRADICTED in verdicts:
-        return FALSE
-    if verdicts == {BY_CONSTRUCTION}:
-        return CONSTRUCTED
-    if verdicts <= {SUPPORTED, BY_CONSTRUCTION}:
-        return WHOLLY
-    return PARTLY if SUPPORTED in verdicts else LEFT
+        verdicts.setdefault(claim["statement"], []).append(claim["verdict"])
+    return Counter(map(standing, verdicts.values()))

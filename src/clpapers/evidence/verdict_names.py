@@ -4,14 +4,18 @@ SAME, NEAR, OPEN, DIFFERS, NOT_COMPARABLE = "same", "near", "open", "differs", "
 GRADES = (SAME, NEAR, OPEN, DIFFERS)
 TRAINED, CALIBRATED, GUESS, EXACT = "trained", "calibrated", "guess", "exact"
 KINDS = (TRAINED, CALIBRATED, GUESS, EXACT)  # of numbers that are compared, each counted apart
-SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 BY_CONSTRUCTION = "by construction"  # of a claim that holds, but that no run could have decided otherwise
+IN_PART, WHERE_TESTED, NOT_TESTED = "holds in part", "holds where tested", "not tested"  # of several claims together
+STANDINGS = (HOLDS, BY_CONSTRUCTION, WHERE_TESTED, IN_PART, FAILS, UNDECIDED, NOT_TESTED)
 COLOURS = {  # in pictures, badges and cells alike; Tol (2021), "bright"
-    **dict.fromkeys((SAME, SUPPORTED), "#228833"),
-    **dict.fromkeys((NEAR, BY_CONSTRUCTION), "#4477aa"),
-    **dict.fromkeys((OPEN, UNDECIDED), "#ccbb44"),
-    **dict.fromkeys((DIFFERS, CONTRADICTED), "#ee6677"),
-    NOT_COMPARABLE: "#bbbbbb",
+    **dict.fromkeys((SAME, HOLDS, WHERE_TESTED), "#228833"),
+    NEAR: "#4477aa",
+    **dict.fromkeys((OPEN, UNDECIDED, IN_PART), "#ccbb44"),
+    **dict.fromkeys((DIFFERS, FAILS), "#ee6677"),
+    BY_CONSTRUCTION: "#aa3377",
+    **dict.fromkeys((NOT_COMPARABLE, NOT_TESTED), "#bbbbbb"),
 }
+LINES = {WHERE_TESTED: "dashed", BY_CONSTRUCTION: "dotted"}  # below words that the runs bear out in part, or not at all
 WEAK = "one run"  # the cause of a verdict on weak evidence
 ONCE = ("runs", "metric", "basis")  # columns of a comparison that are alike where targets share it

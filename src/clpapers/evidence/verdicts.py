@@ -10,12 +10,13 @@ import pandas as pd
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.claim import CURVE, Claim, Part, Side
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
-from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, holm, welch
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, NOT_COMPARABLE, HOLDS, UNDECIDED
+from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, holm_shares, welch
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.footnotes import Notes
 
-VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
+VERDICTS = (HOLDS, FAILS, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
+PLURAL = {HOLDS: "hold", FAILS: "do not hold"}
 ONE_SIDED = (1 - CONFIDENCE) / 2
 
 
@@ -25,15 +26,21 @@ class Obstacle(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Decided:
-    """A part with its verdict. `low` and `high` bound the 95 % interval of `effect`; all are ratios if the claim's are.
+    """A part with its verdict.
 
-    weakness: one-sided p of the part, the larger the less supported; NaN without an estimate.
+    effect: what was measured: the first side less the second, or over it if the claim is on ratios; the side itself if
+        it is held against a number; the slope of a trend.
+    low, high, confidence: the interval of `effect` that decides: 95 %, or wider by Holm's correction.
+    bounds: the two numbers between which the claim puts `effect`.
+    weakness: one-sided p of the part, the larger the farther from holding; NaN without an estimate.
     """
 
     part: Part
     effect: float
     low: float
     high: float
+    confidence: float
+    bounds: tuple[float, float]
     n: int
     verdict: str
     reason: str
@@ -167,13 +174,16 @@ def _bounds(spec: Mapping) -> tuple[float, float]:
 def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str, Notes]) -> ClaimVerdict:
     """The verdict on one claim, which holds if all of its parts hold.
 
-    A part is supported if the 95 % interval of its effect lies in the claimed range (`within`: two one-sided tests);
-    the claim, if all parts are. This needs no correction for their number: if any part is false, all are found
-    supported with a probability of at most 2.5 % (intersection-union test, Berger 1982). One false part contradicts
-    the claim, however, so errors add up there. A part is contradicted if a one-sided test at 2.5 %, its p adjusted over
-    the claim's parts by Holm's method, puts its effect elsewhere. A single part is contradicted if its interval lies
-    wholly elsewhere. Nothing is corrected over claims, as each is a question of its own. With `most`, more than half of
-    the parts must hold; Holm's method then corrects both ways, as both are counts.
+    A part holds if the 95 % interval of its effect lies in the claimed range (`within`: two one-sided tests); the
+    claim, if all parts do. This needs no correction for their number: if any part is false, all are found to hold with
+    a probability of at most 2.5 % (intersection-union test, Berger 1982). One false part is enough for the claim not
+    to hold, however, so errors add up there. So a part does not hold if a one-sided test at 2.5 %, its level divided
+    over the claim's parts by Holm's method, puts its effect elsewhere. Nothing is corrected over claims, as each is a
+    question of its own. With `most`, more than half of the parts must hold; Holm's method then corrects both ways, as
+    both are counts.
+
+    The interval of a part is the one that decides: of a part whose 95 % interval lies elsewhere, the one at the divided
+    level. So a part holds where it lies inside, does not hold where it lies outside, and is undecided where it crosses.
 
     A part that no run could decide otherwise (`Part.constructed`) holds by construction. A few equal values have no
     interval and decide nothing, however far they lie.
@@ -196,11 +206,10 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str,
     tested = [found if found and not why and found.n > 1 else None for found, why in zip(estimates, obstacles)]
     p = [min(each.below(low), each.above(high)) if each else np.nan for each in tested]
     own = [np.nan if _constructed(claim, part) else each for part, each in zip(claim.parts, p)]
-    adjusted = [each if np.isnan(corrected) else corrected for each, corrected in zip(p, holm(own))]
     weak = [max(each.above(low), each.below(high)) if each else np.nan for each in tested]
-    if claim.spec.get("most"):
-        weak = list(holm(weak))
-    parts = zip(claim.parts, estimates, obstacles, p, adjusted, weak)
+    against = zip(p, holm_shares(own, ONE_SIDED))
+    favour = zip(weak, holm_shares(weak, ONE_SIDED) if claim.spec.get("most") else np.ones(len(weak)))
+    parts = zip(claim.parts, estimates, obstacles, against, favour)
     return _verdict(claim, [_decided(claim, *each) for each in parts])
 
 
@@ -223,30 +232,26 @@ def _incomparable(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame], 
     return "; ".join(filter(None, texts))
 
 
-def _undecided(n: int, alone: float, adjusted: float) -> str:
-    """Why `n` runs decide nothing: the interval allows both, or Holm's correction took a contradiction back."""
-    if alone > ONE_SIDED:
-        return f"the interval of {n} runs allows both"
-    return f"p {alone:.2g}, by Holm’s correction {adjusted:.2g}: contradicted alone, not among the claim’s parts"
-
-
 def _decided(
     claim: Claim,
     part: Part,
     estimated: Estimate | None,
     why: str,
-    alone: float,
-    adjusted: float,
-    weakness: float,
+    against: tuple[float, float],
+    favour: tuple[float, float],
 ) -> Decided:
     """A part's verdict.
 
-    alone, adjusted: one-sided p of its contradiction, by itself and among the claim's parts. weakness: of its support.
+    against, favour: one-sided p that it does not hold, and that it holds; and over how many tests 2.5 % is divided.
     """
+    ratio, number = claim.spec.get("ratio", False), part.number or 0.0
+    bounds = tuple(_measured(bound, number, ratio) for bound in _bounds(claim.spec))
     if estimated is None:
-        return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
-    ends = estimated.interval() if np.isfinite(estimated.effect) else (np.nan, np.nan)
-    value, low, high = (float(np.exp(x) if claim.spec.get("ratio") else x) for x in (estimated.effect, *ends))
+        return Decided(part, np.nan, np.nan, np.nan, CONFIDENCE, bounds, 0, NOT_COMPARABLE, why, np.nan)
+    share = next((share for p, share in (against, favour) if p <= ONE_SIDED), 1.0)
+    confidence = 1 - (1 - CONFIDENCE) / share
+    ends = estimated.interval(confidence) if estimated.se > 0 and np.isfinite(estimated.effect) else (np.nan, np.nan)
+    value, low, high = (_measured(x, number, ratio) for x in (estimated.effect, *ends))
     n, constructed = int(estimated.n), _constructed(claim, part)
     if why:
         verdict = NOT_COMPARABLE
@@ -254,13 +259,29 @@ def _decided(
         verdict, why = UNDECIDED, f"one {'timing' if part.timed else 'run'} gives no interval"
     elif estimated.se == 0 and np.isfinite(estimated.effect) and not constructed:
         verdict, why = UNDECIDED, f"{n} equal values give no interval"
-    elif adjusted <= ONE_SIDED:
-        verdict = CONTRADICTED
-    elif weakness <= ONE_SIDED:
-        verdict, why = (BY_CONSTRUCTION, _why(claim, part)) if constructed else (SUPPORTED, "")
+    elif _rejects(against):
+        verdict = FAILS
+    elif _rejects(favour):
+        verdict, why = (BY_CONSTRUCTION, _why(claim, part)) if constructed else (HOLDS, "")
     else:
-        verdict, why = UNDECIDED, _undecided(n, alone, adjusted)
-    return Decided(part, value, low, high, n, verdict, why, weakness)
+        verdict, why = UNDECIDED, f"the interval of {n} runs allows both"
+        if share > 1:
+            left, right = (_measured(x, number, ratio) for x in estimated.interval())
+            why += f"; one of {len(claim.parts)} parts, it is wider than 95 %, [{left:.3g}, {right:.3g}]".replace("-", "−")
+    return Decided(part, value, low, high, confidence, bounds, n, verdict, why, favour[0])
+
+
+def _rejects(tested: tuple[float, float]) -> bool:
+    """Whether a p lies within its share of 2.5 %."""
+    p, share = tested
+    return p * share <= ONE_SIDED
+
+
+def _measured(effect: float, number: float, ratio: bool) -> float:
+    """An effect as it is shown: of a ratio no logarithm, and with the number that it was held against."""
+    if ratio:
+        return float(np.exp(effect)) * (number or 1.0)
+    return float(effect + number)
 
 
 def _why(claim: Claim, part: Part) -> str:
@@ -274,18 +295,18 @@ def _why(claim: Claim, part: Part) -> str:
 
 
 def _verdict(claim: Claim, parts: list[Decided]) -> ClaimVerdict:
-    """The claim's verdict: contradicted, undecided or not comparable if any part is, in this order, else supported.
+    """The claim's verdict: does not hold, undecided or not comparable if any part is so, in this order, else holds.
 
     It holds by construction if all parts do. With `most`, more than half of the parts decide. The part to show is the
-    least supported one with that verdict.
+    one with that verdict that is farthest from holding.
     """
     if not parts:
         return ClaimVerdict(NOT_COMPARABLE, "not run at this scale", None, [])
     count = Counter(part.verdict for part in parts)
-    order = [CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED, BY_CONSTRUCTION]
-    if claim.spec.get("most") and 2 * (count[SUPPORTED] + count[BY_CONSTRUCTION]) > len(parts):
+    order = [FAILS, UNDECIDED, NOT_COMPARABLE, HOLDS, BY_CONSTRUCTION]
+    if claim.spec.get("most") and 2 * (count[HOLDS] + count[BY_CONSTRUCTION]) > len(parts):
         order = order[3:]
-    elif claim.spec.get("most") and 2 * count[CONTRADICTED] < len(parts):
+    elif claim.spec.get("most") and 2 * count[FAILS] < len(parts):
         order = order[1:3]
     verdict = next(each for each in order if count[each])
     deciding = [part for part in parts if part.verdict == verdict]
@@ -294,6 +315,6 @@ def _verdict(claim: Claim, parts: list[Decided]) -> ClaimVerdict:
     if verdict == UNDECIDED:
         why = [shown.reason]
     if len(parts) > 1:
-        counts = [f"{count[each]} {each}" for each in VERDICTS if count[each]]
+        counts = [f"{count[each]} {PLURAL.get(each, each) if count[each] > 1 else each}" for each in VERDICTS if count[each]]
         why.insert(0, f"{len(parts)} parts: {', '.join(counts)}")
     return ClaimVerdict(verdict, "; ".join(why), shown, parts)

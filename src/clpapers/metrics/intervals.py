@@ -129,3 +129,18 @@ def holm(p: ArrayLike) -> np.ndarray:
     steps = p[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return adjusted
+
+
+def holm_shares(p: ArrayLike, level: float) -> np.ndarray:
+    """By how many tests `[m]` Holm's method divides `level` for each p: p ≤ level / share if and only if it rejects.
+
+    From the first p that it does not reject on, it divides no further. So an interval of confidence 1 − level / share
+    leaves the tested value out exactly where the corrected test rejects it. NaN has a share of 1.
+    """
+    p = np.asarray(p, float)
+    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
+    shares = np.ones_like(p)
+    left = np.arange(len(order), 0, -1)
+    kept = np.flatnonzero(p[order] * left > level)
+    shares[order] = left if kept.size == 0 else np.maximum(left, left[kept[0]])
+    return shares

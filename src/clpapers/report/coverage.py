@@ -16,7 +16,7 @@ from clpapers.evidence.sentences import SENTENCES, by_sentence
 from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import read_record, sha256, verified_record
 
-DECIDED = (verdict_names.SUPPORTED, verdict_names.CONTRADICTED)
+DECIDED = (verdict_names.HOLDS, verdict_names.FAILS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The causes on a paper's page of findings, and the numbers that differ and the contradicted claims below each.
+"""The causes on a paper's page of findings, and the numbers that differ and the claims that do not hold below each.
 
 A section that tells of a cause has a mark. It opens with `<!-- differs, STATUS`, has a line a place,
 `target | row | column | metric`, and closes with `-->`. Each part is a pattern as of `fnmatch`, and may be left out at
-the end. `claim | name` is a contradicted claim. The mark without lines takes the rest, which has no experiment on the
+the end. `claim | name` is a claim that does not hold. The mark without lines takes the rest, which has no experiment on the
 page. The lines between a mark and its end are written again with the numbers.
 """
 
@@ -19,10 +19,10 @@ from clpapers.evidence.pooled import each_once
 from clpapers.evidence.verdict_names import DIFFERS
 from clpapers.targets.markdown import markdown_table
 
-EXPLAINED, PARTLY, OPEN = "explained", "partly", "open"
-STATUSES = (EXPLAINED, PARTLY, OPEN)
+EXPLAINED, IN_PART, UNEXPLAINED = "explained", "in part", "unexplained"
+STATUSES = (EXPLAINED, IN_PART, UNEXPLAINED)
 MARK = re.compile(
-    r"(?P<head><!-- differs, (?P<status>[a-z]+)\n(?P<places>(?:[^\n]+\n)*?)-->\n).*?(?P<foot><!-- differs ends -->\n)",
+    r"(?P<head><!-- differs, (?P<status>[a-z ]+)\n(?P<places>(?:[^\n]+\n)*?)-->\n).*?(?P<foot><!-- differs ends -->\n)",
     re.S,
 )
 HEADING = re.compile(r"^## (.+)$", re.M)
@@ -36,7 +36,7 @@ class Cause:
     """A section of the page.
 
     status: of `STATUSES`. rest: whether it takes all that no other names. numbers: its numbers, as `causes` has them.
-    once: how many these are, each comparison once. claims: the names of its contradicted claims.
+    once: how many these are, each comparison once. claims: the names of its claims that do not hold.
     """
 
     title: str
@@ -62,7 +62,7 @@ def causes(file: Path, text: str, compared: pd.DataFrame, claims: Sequence[str])
 
     compared: the paper's numbers, rows of `comparison.compare` with `texts`, `place` (the target's name) and `named`
         (the metric's).
-    claims: the names of the contradicted claims.
+    claims: the names of the claims that do not hold.
 
     A number stands below the first mark that names it. `ValueError` unless one mark takes the rest, and for a status
     that is none.

@@ -14,9 +14,8 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
 from clpapers.report.coverage import by_kind
-from clpapers.report.findings import EXPLAINED, PARTLY, Cause, slug
-from clpapers.report.findings import OPEN as UNEXPLAINED
-from clpapers.report.paper import STANDINGS, Paper, Runs, Section, numbers_of, place_of
+from clpapers.report.findings import EXPLAINED, IN_PART, UNEXPLAINED, Cause, slug
+from clpapers.report.paper import Paper, Runs, Section, numbers_of, place_of
 from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.table import Table, signed
@@ -43,10 +42,11 @@ EXAMPLE = [  # on the first page, beside the papers
     "- **By configuration alone.** One YAML file, one CSV of printed numbers, one file for each method that we lack.",
 ]
 STANDING = (
-    "We split a conclusion into claims that runs can test. It **holds** if all of them are supported. It **holds where "
-    "tested** if some are, and the others are not decided yet. It **holds in part** if one is supported and another "
-    "contradicted. It **does not hold** if one is contradicted and none supported. It is **open** if no run decides "
-    "it. A conclusion can hold although numbers differ, for instance when all methods shift equally."
+    "We split a conclusion into claims that runs can test. It **holds** if all of them do. It **holds where tested** if "
+    "the first does, on what it says first, and the others are not decided yet. It **holds in part** if one holds and "
+    "another does not. It **does not hold** if one does not and no other does. It holds **by construction** if no run "
+    "could have decided otherwise. It is **not tested** without a number that compares, and else **undecided**. A "
+    "conclusion can hold although numbers differ, for instance when all methods shift equally."
 )
 
 
@@ -105,7 +105,7 @@ def _verb(grade: str) -> str:
 
 def _explained(papers: Iterable[Paper]) -> str:
     """How many of the trained numbers that differ we explain, in part, or not."""
-    counts = dict.fromkeys((EXPLAINED, PARTLY, UNEXPLAINED), 0)
+    counts = dict.fromkeys((EXPLAINED, IN_PART, UNEXPLAINED), 0)
     seen = set()
     for paper in papers:
         for cause in paper.causes:
@@ -115,7 +115,7 @@ def _explained(papers: Iterable[Paper]) -> str:
                     seen.add(key)
                     counts[cause.status] += 1
     return (
-        f"We explain {counts[EXPLAINED]} of the {sum(counts.values())} that differ, and {counts[PARTLY]} in part; "
+        f"We explain {counts[EXPLAINED]} of the {sum(counts.values())} that differ, and {counts[IN_PART]} in part; "
         f"{counts[UNEXPLAINED]} remain"
     )
 
@@ -167,7 +167,7 @@ def _standing(paper: Paper) -> Iterator[str]:
     by_standing: dict[str, list[str]] = {}
     for conclusion in paper.conclusions:
         by_standing.setdefault(conclusion.standing, []).append(conclusion.says)
-    for standing in STANDINGS:
+    for standing in verdict_names.STANDINGS:
         yield from (f"- **{standing.capitalize()}.** {says}" for says in by_standing.get(standing, []))
     grades = paper.covered.numbers.grades(verdict_names.TRAINED)
     counts = ", ".join(f"{count} {_verb(grade).removeprefix('are the ')}" for grade, count in grades.items())
@@ -180,9 +180,10 @@ def conclusions(papers: list[Paper]) -> str:
         "# What holds",
         "",
         "This page lists each paper's conclusions in plain words. We chose them from abstract and conclusion, before "
-        f"we looked at any verdict. {STANDING} A claim is supported **by construction** where no run could have "
-        "decided it otherwise. A line begins with the difference, or the ratio (×), of the two sides that it names, "
-        "with its 95 % interval. If a claim has several parts, the line shows the least supported one.",
+        f"we looked at any verdict. {STANDING} Below each conclusion stand its claims, each with what was measured, the "
+        "interval that decides, and the bounds that the claim sets. A difference is that of the two sides that are "
+        "named, a ratio has a ×. The interval has 95 %, or says what it has: [verdicts](verdicts.md#claims) tells why. "
+        "Of a claim of several parts the line shows the one, of those that decide it, that is farthest from holding.",
         "",
     ]
     for paper in papers:
@@ -205,8 +206,10 @@ def _tested(paper: Paper, claim: dict, up: str) -> str:
     target = claim["target"].split()[0]
     section = _section(paper, target)
     place = f"[{target}]({up}{section})" if "#" in section else target
-    effect = "" if claim["shown"] == NOT_RUN else f" {markdown(claim['shown'])}"
-    return f"{claim['verdict']}:{effect} {markdown(claim['test'])} ({place})"
+    several = int(claim["parts"]) > 1
+    said = claim["test"] if several or not claim["result"] else claim["result"]
+    shown = f". One of {claim['parts']} parts: {markdown(claim['result'])}" if several and claim["result"] else ""
+    return f"{_grade(claim['verdict'])}: {markdown(said)} ({place}){shown}"
 
 
 # --- a paper -------------------------------------------------------------------------------------------------
@@ -407,14 +410,14 @@ def _pairs(section: Section) -> Iterator[str]:
     spec, pairs = section.target.spec, section.pairs
     rows = []
     for pair in pairs:
-        difference = signed(pair["difference"], pair["low"], pair["high"], DECIMALS)
+        difference = signed(pair["difference"], pair["low_holm"], pair["high_holm"], DECIMALS)
         place = [] if pd.isna(pair["column"]) else [markdown(str(pair["column"]))]
         p = "" if pd.isna(pair["p_holm"]) else f"{pair['p_holm']:.2g}"
         names = [markdown(pair["first"]), markdown(pair["second"]), named(spec, pair["metric"])]
         rows.append([*place, *names, _unbroken(difference), str(int(pair["n"])), p])
     heads = [*([named(spec, row_and_column(spec)[1])] if len(rows[0]) == 7 else []), "first", "less second", "metric"]
     yield from (f"<details open><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
-    yield from markdown_table([*heads, "difference", "streams", "p, Holm"], rows)
+    yield from markdown_table([*heads, "difference, Holm", "streams", "p, Holm"], rows)
     yield from ("", "</details>")
 
 
@@ -422,7 +425,7 @@ def _claims(paper: Paper) -> Iterator[str]:
     """The claims as cards: those with a number, then the others folded."""
 
     def has_number(claim: dict) -> bool:
-        return claim["verdict"] != verdict_names.NOT_COMPARABLE or claim["shown"] != NOT_RUN
+        return claim["verdict"] != verdict_names.NOT_COMPARABLE or bool(claim["result"])
 
     decided = [claim for claim in paper.claims if has_number(claim)]
     rest = [claim for claim in paper.claims if not has_number(claim)]
@@ -436,12 +439,12 @@ def _claims(paper: Paper) -> Iterator[str]:
 
 
 def _claim(claim: dict) -> str:
-    effect = "" if claim["shown"] == NOT_RUN else f", {markdown(claim['shown'])}"
+    result = f" {markdown(claim['result'])}." if claim["result"] else ""
     calibrated = ", calibrated" if claim["calibrated"] else ""
     reason = f" {markdown(claim['reason'])}." if claim["reason"] else ""
     return (
-        f"- {_grade(claim['verdict'])}{calibrated}{effect}: “{markdown(claim['statement'].rstrip('.'))}” "
-        f"({claim['section']}). Tested: {markdown(claim['tested'])}.{reason}"
+        f"- {_grade(claim['verdict'])}{calibrated}: “{markdown(claim['statement'].rstrip('.'))}” "
+        f"({claim['section']}). Tested: {markdown(claim['tested'])}.{result}{reason}"
     )
 
 

@@ -16,12 +16,13 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell, Target
 from clpapers.config.plan import Plan
 from clpapers.evidence import verdict_names
-from clpapers.evidence.claims_table import effect, tested
+from clpapers.evidence.claims_table import tested
 from clpapers.evidence.comparison import printed, read_compared
 from clpapers.evidence.conditions import sentence
 from clpapers.evidence.differences import COLUMNS
 from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.rendering import table_of
+from clpapers.evidence.sentences import standing
 from clpapers.graph import jobs
 from clpapers.graph.pages import claims_file, findings_file, targets_of
 from clpapers.home import project_path
@@ -33,16 +34,14 @@ from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.footnotes import Notes, notes_on
 from clpapers.targets.table import Table
 
-HOLDS, SO_FAR, IN_PART, FAILS, OPEN = "holds", "holds where tested", "holds in part", "does not hold", "open"
 Describe = Callable[[Path, tuple[int, ...]], dict]  # a result's file and the seeds that are read from it
-STANDINGS = (HOLDS, SO_FAR, IN_PART, FAILS, OPEN)
 
 
 @dataclasses.dataclass(frozen=True)
 class Conclusion:
     """A conclusion of a paper: in plain words, the place where it is drawn, and the claims that test it.
 
-    claims: lines of the paper's `claims.csv`, with `shown` (the effect with its interval) and `tested` (in words).
+    claims: lines of the paper's `claims.csv`, with `tested` (in words), first those on what it says first.
     """
 
     says: str
@@ -51,14 +50,8 @@ class Conclusion:
 
     @property
     def standing(self) -> str:
-        """Whether it holds, of `STANDINGS`; one that no run decides is open."""
-        verdicts = {claim["verdict"] for claim in self.claims}
-        held = verdicts & {verdict_names.SUPPORTED, verdict_names.BY_CONSTRUCTION}
-        if verdict_names.CONTRADICTED in verdicts:
-            return IN_PART if held else FAILS
-        if verdicts <= {verdict_names.SUPPORTED, verdict_names.BY_CONSTRUCTION}:
-            return HOLDS
-        return SO_FAR if held else OPEN
+        """Whether it holds, of `verdict_names.STANDINGS`."""
+        return standing([claim["verdict"] for claim in self.claims])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,8 +172,8 @@ def _paper(plan: Plan, paper: str, covered: Coverage, built: Callable[[Target], 
     ]
     file = findings_file(paper)
     numbers = frame_of(number for section in targets for number in section.compared)
-    contradicted = [claim["claim"] for claim in claims if claim["verdict"] == verdict_names.CONTRADICTED]
-    found = causes(file, file.read_text(encoding="utf-8"), numbers, contradicted) if file.is_file() else []
+    failing = [claim["claim"] for claim in claims if claim["verdict"] == verdict_names.FAILS]
+    found = causes(file, file.read_text(encoding="utf-8"), numbers, failing) if file.is_file() else []
     title, about = plan.titles[paper], plan.about[paper]
     return Paper(paper, title, about, covered, conclusions, targets, claims, found, _trained(targets))
 
@@ -268,15 +261,12 @@ def _by_seed(target: Target, measured: pd.DataFrame, row: str, column: str) -> d
 
 
 def _claims(plan: Plan, paper: str) -> list[dict]:
-    """The lines of a paper's `claims.csv`, each with `shown` and `tested`; none of a paper without claims."""
+    """The lines of a paper's `claims.csv`, each with `tested`; none of a paper without claims."""
     file = claims_file(plan, paper, "csv")
     if not file.is_file():
         return []
     claims = pd.read_csv(file, keep_default_na=False, dtype=str).to_dict("records")
-    for claim in claims:
-        value, low, high = (float(claim[key] or "nan") for key in ("effect", "ci_low", "ci_high"))
-        claim |= {"shown": effect(value, low, high, claim["unit"]), "tested": tested(claim)}
-    return claims
+    return [claim | {"tested": tested(claim)} for claim in claims]
 
 
 def _trained(targets: list[Section]) -> list[list[str]]:

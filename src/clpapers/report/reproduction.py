@@ -157,10 +157,10 @@ class _Reproduction:
         site.write(gather(self.plan, list(self.plan.titles), self.has), folder)
 
     def findings(self, paper: Paper, before: str) -> str:
-        """The text of docs/findings/<paper>.md, with what differs and the contradicted claims below its marks."""
+        """The text of docs/findings/<paper>.md, with what differs and the claims that do not hold below its marks."""
         said = {
             each["claim"]: f"“{each['statement'].rstrip('.')}”. Tested: {each['tested']}. "
-            f"Here: {'; '.join(filter(None, [each['shown'], each['reason']]))}."
+            f"Here: {'; '.join(filter(None, [each['result'], each['reason']]))}."
             for each in paper.claims
         }
         return fill(before, paper.causes, said)

@@ -26,7 +26,7 @@ from clpapers.evidence import verdict_names
 from clpapers.evidence.differences import forest, scatter
 from clpapers.graph.pages import DOCS, THEME, copy_path
 from clpapers.report import pages
-from clpapers.report.paper import FAILS, HOLDS, IN_PART, SO_FAR, Paper
+from clpapers.report.paper import Paper
 from clpapers.targets.figure import write_figure
 from clpapers.targets.style import STYLE
 
@@ -75,15 +75,12 @@ def write(papers: list[Paper], folder: Path) -> None:
 
 def _grades() -> str:
     """The style of grades, in the colours of the pictures."""
-    alike = {
-        HOLDS: verdict_names.SUPPORTED,
-        SO_FAR: verdict_names.SUPPORTED,
-        IN_PART: verdict_names.OPEN,
-        FAILS: verdict_names.CONTRADICTED,
-    }
-    colours = verdict_names.COLOURS | {standing: verdict_names.COLOURS[word] for standing, word in alike.items()}
-    rule = ".{name} {{ border-bottom: 0.2em solid {colour}; white-space: nowrap; }}"
-    return "\n".join(rule.format(name=w.replace(" ", "-"), colour=c) for w, c in colours.items()) + "\n"
+    rule = ".{name} {{ border-bottom: 0.2em {line} {colour}; white-space: nowrap; }}"
+    lines = [
+        rule.format(name=word.replace(" ", "-"), line=verdict_names.LINES.get(word, "solid"), colour=colour)
+        for word, colour in verdict_names.COLOURS.items()
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _of_docs(source: Path) -> dict[str, tuple[str, str]]:

@@ -8,13 +8,14 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import OUTSIDE_SIGN, named, row_and_column
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.footnotes import levels
-from clpapers.targets.paired import pairs
+from clpapers.targets.paired import FEWEST, LEVEL, pairs
 from clpapers.targets.table import Table, bold_in, signed
 
 CAPTION = (
     "Place: the rank of its mean among the means of all methods that were run there. Difference: its values less the "
-    "other's, on the same streams, with the 95 % interval of the paired t-test; p by Holm’s correction over the "
-    "comparisons with methods from outside in the same column and metric. In bold where the interval leaves zero out."
+    "other's, on the same streams, with the interval of the paired t-test; interval and p by Holm’s correction over the "
+    "comparisons with methods from outside in the same column and metric. In bold where the interval leaves zero out, "
+    f"of at least {FEWEST} runs."
 )
 
 
@@ -39,7 +40,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
                 own_name = named(target, label)
                 for pair in found[(found["first"] == own_name) | (found["second"] == own_name)].itertuples():
                     sign = 1 if pair.first == own_name else -1
-                    low, high = sorted((sign * pair.low, sign * pair.high))
+                    low, high = sorted((sign * pair.low_holm, sign * pair.high_holm))
                     lines.append(
                         {
                             named(target, row): own_name,
@@ -50,7 +51,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
                             "Difference": signed(sign * pair.difference, low, high, digits),
                             "p": "–" if pd.isna(pair.p_holm) else f"{pair.p_holm:.2g}",
                             "Runs": str(pair.n),
-                            "apart": low > 0 or high < 0,
+                            "apart": pair.n >= FEWEST and pair.p_holm <= LEVEL,
                         }
                     )
     if not lines:

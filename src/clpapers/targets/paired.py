@@ -1,12 +1,17 @@
-"""Compares methods on the same streams, pair by pair."""
+"""Compares methods on the same streams, pair by pair, and says which one is the best of its column."""
 
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
+from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, row_and_column
-from clpapers.metrics.intervals import Paired, holm, paired
+from clpapers.metrics.intervals import CONFIDENCE, Paired, critical, holm, holm_shares, paired
 from clpapers.targets.footnotes import levels
+
+FEWEST = 3  # runs of a method that may be the best, and of each that it is compared with
+LEVEL = 1 - CONFIDENCE
 
 
 def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
@@ -15,9 +20,10 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     Parameters as `results_table.render`.
 
     Returns columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %), `p`
-    (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of the same
-    column and metric. Pairs with a method from outside, the last of all, are adjusted among themselves, so that the
-    others' stay as they are without it.
+    (paired t-test), `effect` (Cohen's d_z), `n` (common seeds), `p_holm` (p adjusted over the pairs of the same column
+    and metric), and `low_holm`, `high_holm` (the interval at the level that Holm's method gives the pair: it leaves
+    zero out if and only if p_holm ≤ 0.05). Pairs with a method from outside, the last of all, are adjusted among
+    themselves, so that the others' stay as they are without it.
     """
     row, column = row_and_column(target)
     own = [named(target, label) for label in target.get("own", ())]
@@ -31,5 +37,40 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
                 comparisons.append((*key, *paired(by_seed[first], by_seed[second])))
     frame = pd.DataFrame(comparisons, columns=["column", "metric", "first", "second", *Paired._fields])
     foreign = (frame["first"].isin(own) | frame["second"].isin(own)).rename("foreign")
-    frame["p_holm"] = frame.groupby(["column", "metric", foreign])["p"].transform(holm)
+    by = frame.groupby(["column", "metric", foreign])["p"]
+    frame["p_holm"] = by.transform(holm)
+    shares = by.transform(lambda p: holm_shares(p, LEVEL)).astype(float)
+    wider = critical(frame["n"] - 1, 1 - LEVEL / shares) / critical(frame["n"] - 1)
+    for end in ("low", "high"):
+        corrected = frame["difference"] + (frame[end] - frame["difference"]) * wider
+        frame[f"{end}_holm"] = corrected.where(frame["p"].notna())
     return frame.iloc[foreign.to_numpy().argsort(kind="stable")].reset_index(drop=True)
+
+
+def best(cells: pd.DataFrame, row: str, metric: str) -> object:
+    """The level of `row` that is best by the corrected comparison, or None.
+
+    Its mean is better than each other's, by the paired t-test over common seeds at 5 %, with Holm's correction over all
+    pairs of `cells`, and each pair has `FEWEST` seeds at least. None where a seed has several values, or none of its
+    own: times of one job.
+
+    cells: the values of one column and metric: columns `row`, `seed`, `value`.
+    """
+    kind = catalogue.metrics()[metric]
+    cells = cells.dropna(subset="value")
+    cells = cells[~cells[row].isin(cells.loc[np.isinf(cells["value"]), row])]  # a method that diverged is never best
+    if kind.better is None or kind.sample == "block" or cells.duplicated([row, "seed"]).any():
+        return None
+    by_seed = cells.pivot(index="seed", columns=row, values="value")
+    if by_seed.shape[1] < 2:
+        return None
+    means = by_seed.mean()
+    first = means.idxmin() if kind.better == "smaller" else means.idxmax()
+    compared = list(combinations(by_seed, 2))
+    found = [paired(by_seed[one], by_seed[other]) for one, other in compared]
+    ahead = [
+        p <= LEVEL and pair.n >= FEWEST and (pair.difference > 0) == (means[one] > means[other])
+        for (one, other), pair, p in zip(compared, found, holm([pair.p for pair in found]))
+        if first in (one, other)
+    ]
+    return first if all(ahead) else None

@@ -1,12 +1,11 @@
 """Renders a benchmark table: methods down, data sets or another factor across, mean ± 95 % half-width or SD."""
 
-import numpy as np
 import pandas as pd
 
-from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.targets.footnotes import NOT_RUN, Notes, all_levels
 from clpapers.targets.numbers import chances, clocks, failures, numbers
+from clpapers.targets.paired import best
 from clpapers.targets.table import NO_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "needs": ["metrics"]}
@@ -15,7 +14,7 @@ ABSENT = "N.A."  # the default text of combinations that the experiment leaves o
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """Lay out the metrics measured by `learning`; each column's best mean is bold, chance level stands below.
+    """Lay out the metrics measured by `learning`; a column's best is bold (`paired.best`), chance level stands below.
 
     If the columns are no data sets, a stand-in is marked in the title, and with one metric they have no second heading.
 
@@ -33,7 +32,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     methods = [named(target, level) for level in down]
     rows = [*methods, *guess["row"].unique()]
     numbered = [notes.partial] * len(methods) + [False] * (len(rows) - len(methods))
-    unranked = np.array([method == named(target, target.get("ideal")) for method in methods])
     spread = target.get("spread", "half_width")
     decimals, absent = target.get("decimals", 1), target.get("names", {}).get("absent", ABSENT)
     body = {(named(target, row), ""): rows}
@@ -53,10 +51,12 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
                     shown["mean"], shown[spread], shown["note"], shown["n"], waits, numbered
                 )
             ]
-            mean = shown["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
-            mean = mean.mask(unranked)
-            best = {"larger": mean.max(), "smaller": mean.min(), None: np.nan}[catalogue.metrics()[metric].better]
-            bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
+            ranked = [
+                each for each, note in zip(down, shown["note"]) if note != NO_MEMORY and each != target.get("ideal")
+            ]
+            here = (data[column] == level) & (data["metric"] == metric) & data[row].isin(ranked)
+            strongest = best(data[here], row, metric)
+            bold[heading] = [*(each == strongest for each in down), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
     if column != "dataset":
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
