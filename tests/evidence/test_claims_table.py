@@ -1,5 +1,6 @@
 """The tables of claims: every claim quoted, tested in words and shown with its effect; all of them counted."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -39,8 +40,8 @@ FRAME = pd.DataFrame(
     ]
 )
 COLUMNS = [
-    "claim", "section", "statement", "test", "note", "choice", "target", "effect", "ci_low", "ci_high", "unit",
-    "verdict", "calibrated", "reason",
+    "claim", "section", "statement", "test", "note", "choice", "target", "effect", "ci_low", "ci_high",
+    "confidence", "unit", "parts", "result", "verdict", "calibrated", "reason",
 ]  # fmt: skip
 
 
@@ -85,12 +86,11 @@ def table():
 def test_one_line_a_claim(table):
     assert list(table.data.columns) == COLUMNS
     assert list(table.data["claim"]) == ["better", "twice", "fake"]
-    assert list(table.data["verdict"]) == ["not comparable", "contradicted", "not comparable"]
+    assert list(table.data["verdict"]) == ["not comparable", "does not hold", "not comparable"]
     better, twice, fake = table.data.to_dict("records")
     assert better["test"] == "Fin. Acc. of ACE above ER (CIFAR-10, emnist)"
-    assert better["reason"] == (
-        "2 parts: 1 supported, 1 not comparable; stand-in data: emnist; shown: emnist: ACE vs ER"
-    )
+    assert better["reason"] == "2 parts: 1 holds, 1 not comparable; stand-in data: emnist"
+    assert (better["parts"], twice["parts"]) == (2, 1)
     assert (better["effect"], better["ci_low"], better["unit"]) == (
         pytest.approx(9.5),
         pytest.approx(9.475, abs=1e-3),
@@ -102,11 +102,15 @@ def test_one_line_a_claim(table):
 
 
 def test_the_page_shows_interval_parts_and_circumstances(table):
-    assert list(table.body["Effect"]) == ["+9.5 [9.48, 9.52] points", "1.23 [1.22, 1.25] ×", "+9.5 [9.48, 9.52] points"]
+    assert list(table.body["Result"]) == [
+        "Fin. Acc. of ACE less ER (emnist): +9.5 [9.48, 9.52] points; claimed: above 0",
+        "Fin. Acc. of ACE over ER (CIFAR-10): 1.23 [1.22, 1.25] ×, not above 2",
+        "Fin. Acc. of ACE less ER (emnist): +9.5 [9.48, 9.52] points; claimed: within ±5",
+    ]
     assert list(table.bold["Verdict"]) == [False, True, False]
     (parts,) = table.appended
     assert parts.body[["Claim", "Part", "Verdict"]].to_numpy().tolist() == [
-        ["better", "CIFAR-10: ACE vs ER", "supported"],
+        ["better", "CIFAR-10: ACE vs ER", "holds"],
         ["better", "emnist: ACE vs ER", "not comparable"],
     ]
     assert table.title == "Claims of “Streams”†"
@@ -135,7 +139,7 @@ def test_a_claim_that_was_tuned_on_says_so():
     said = {"stf/table1": Notes("paper", seeds=3)}
     table = claims_table.render("Streams", [tuned], [decide(tuned, {"stf/table1": FRAME}, said)], SPECS, said)
     assert list(table.data["calibrated"]) == ["initial variance"]
-    assert list(table.body["Verdict"]) == ["supported, calibrated"]
+    assert list(table.body["Verdict"]) == ["holds, calibrated"]
 
 
 def test_at_a_reduced_scale_no_claim_is_decided_and_a_mark_says_so():
@@ -197,26 +201,28 @@ def test_a_name_is_one_line_of_letters_in_words(name, words):
 
 def test_the_scorecard_counts():
     claims = {
-        "stf": pd.DataFrame({"statement": ["a", "a", "b"], "verdict": ["supported", "supported", "contradicted"]}),
+        "stf": pd.DataFrame({"statement": ["a", "a", "b"], "verdict": ["holds", "holds", "does not hold"]}),
         "agem": pd.DataFrame({"statement": ["c", "d"], "verdict": ["not comparable", "by construction"]}),
     }
     made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "small")
     assert made.data.to_dict("list") == {
         "paper": ["stf", "agem"],
         "claims": [3, 2],
-        "supported": [2, 0],
-        "contradicted": [1, 0],
+        "holds": [2, 0],
+        "does not hold": [1, 0],
         "undecided": [0, 0],
         "by construction": [0, 1],
         "not comparable": [0, 1],
         "sentences": [2, 2],
-        "sentences wholly supported": [1, 0],
-        "sentences partly": [0, 0],
-        "sentences contradicted": [1, 0],
+        "sentences holds": [1, 0],
         "sentences by construction": [0, 1],
-        "sentences open": [0, 1],
+        "sentences holds where tested": [0, 0],
+        "sentences holds in part": [0, 0],
+        "sentences does not hold": [1, 0],
+        "sentences undecided": [0, 0],
+        "sentences not tested": [0, 1],
     }
-    assert made.body.iloc[-1].tolist() == ["all", *"521011410111"]
+    assert made.body.iloc[-1].tolist() == ["all", *"52101141100101"]
     assert made.body.iloc[0, 0] == "stf: Streams"
 
 
@@ -263,13 +269,33 @@ def test_every_claim_of_the_papers_can_be_decided_and_shown(monkeypatch, tmp_pat
 @pytest.mark.parametrize(
     ("numbers", "measure", "shown"),
     [
-        ((9.5, 5.104, 14.7), "points", "+9.5 [5.1, 14.7] points"),
-        ((0.5, 0.25, 1.0), "×", "0.5 [0.25, 1] ×"),
-        ((-0.25, np.nan, np.nan), "", "−0.25"),
-        ((0.0, -1.0, 1.0), "points", "+0 [−1, 1] points"),
-        ((-np.inf, np.nan, np.nan), "points", "−∞"),  # of a run that diverged
-        ((np.nan, np.nan, np.nan), "points", "–"),
+        ((9.5, 5.104, 14.7), ("points", "+"), "+9.5 [5.1, 14.7] points"),
+        ((9.5, 5.104, 14.7), ("points", "+", 0.975), "+9.5 [97.5 %: 5.1, 14.7] points"),
+        ((0.5, 0.25, 1.0), ("×", ""), "0.5 [0.25, 1] ×"),
+        ((99.8523, 99.8489, 99.8512), ("%", ""), "99.85 [99.85, 99.85] %"),
+        ((4814.33, 4446.02, 12345.6), ("steps", ""), "4814 [4446, 12,346] steps"),
+        ((-0.25, np.nan, np.nan), ("", "+"), "−0.25"),
+        ((0.0, -1.0, 1.0), ("points", "+"), "+0 [−1, 1] points"),
+        ((-np.inf, np.nan, np.nan), ("points", "+"), "−∞"),  # of a run that diverged
     ],
 )
 def test_the_text_of_an_effect(numbers, measure, shown):
-    assert claims_table.effect(*numbers, measure) == shown
+    assert claims_table.effect(*numbers, *measure) == shown
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"test": "below", "than": 55}, "Fin. Acc. of CIFAR-10; ACE: 50.5 [47.99, 53.01] %, below 55"),
+        ({"test": "below", "than": 52}, "Fin. Acc. of CIFAR-10; ACE: 50.5 [47.99, 53.01] %; claimed: below 52"),
+        (
+            {"test": "within", "margin": 3, "than": 45},
+            "Fin. Acc. of CIFAR-10; ACE: 50.5 [47.99, 53.01] %; claimed: from 42 to 48",
+        ),
+    ],
+)
+def test_what_is_held_against_a_number_is_shown_itself(spec, said):
+    made = claim("ours", ["cifar10"], spec)
+    made = dataclasses.replace(made, parts=(Part((side("cifar10", "ace"),), float(spec["than"])),))
+    found = decide(made, {"stf/table1": FRAME}, {"stf/table1": Notes("paper", seeds=3)})
+    assert claims_table.result(made, found.shown, SPECS) == said

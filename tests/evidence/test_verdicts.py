@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.evidence.claim import Claim, Part, Side
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, NOT_COMPARABLE, HOLDS, UNDECIDED
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, HOLDS, NOT_COMPARABLE, UNDECIDED
 from clpapers.evidence.verdicts import decide
 from clpapers.metrics import cost
 from clpapers.targets.footnotes import Notes
@@ -90,7 +90,8 @@ def test_repetitions_of_several_seeds_are_not_independent_and_count_once_a_seed(
 def test_against_a_number_is_scipys():
     shown = verdict(claim(Part((side("ace"),), 45.0))).shown
     expected = stats.ttest_1samp(ACE, 45).confidence_interval()
-    assert (45 + shown.low, 45 + shown.high) == pytest.approx((expected.low, expected.high))
+    assert (shown.effect, shown.low, shown.high) == pytest.approx((51, expected.low, expected.high))
+    assert shown.bounds == (pytest.approx(45), np.inf)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_all_parts_must_hold_and_the_weakest_is_shown():
     assert (found.verdict, found.shown.part) == (HOLDS, close)
     found = verdict(claim(good, open_, close))
     assert (found.verdict, found.shown.part) == (UNDECIDED, open_)
-    assert found.reason.startswith("3 parts: 2 supported, 1 undecided; the interval of 3 runs")
+    assert found.reason.startswith("3 parts: 2 hold, 1 undecided; the interval of 3 runs")
     found = verdict(claim(good, open_, bad))
     assert (found.verdict, found.shown.part) == (FAILS, bad)
 
@@ -234,14 +235,32 @@ def test_one_part_of_many_contradicts_only_beyond_chance():
     assert found.shown.part is barely
 
 
-def test_what_holms_correction_takes_back_says_so_with_both_p():
-    """(51 − 53.6) / (1/√3) is −4.503: one-sided p .0230 by two degrees, .0459 as the least of two."""
+def test_the_interval_of_what_holms_correction_takes_back_is_the_one_that_decides():
+    """(51 − 53.6) / (1/√3) is −4.503: one-sided p .0230 by two degrees, .0459 as one of two; t of 1.25 % 6.205."""
     barely, open_ = Part((side("ace"),), 53.6), Part((side("ace"),), 50.0)
     found = verdict(claim(barely, open_)).parts
     assert stats.t.cdf((51 - 53.6) * np.sqrt(3), 2) == pytest.approx(0.023, abs=1e-4)
-    assert found[0].high < 0
-    assert found[0].reason == ("p 0.023, by Holm’s correction 0.046: contradicted alone, not among the claim’s parts")
+    half = 6.205346816571397 / np.sqrt(3)
+    assert (found[0].confidence, found[0].low, found[0].high) == pytest.approx((0.975, 51 - half, 51 + half))
+    assert found[0].low < 53.6 < found[0].high
+    assert (found[0].verdict, found[1].verdict) == (UNDECIDED, UNDECIDED)
+    assert found[0].reason.endswith("one of 2 parts, it is wider than 95 %, [48.5, 53.5]")
+    assert found[1].confidence == 0.95
     assert found[1].reason == "the interval of 3 runs allows both"
+
+
+PARTS = st.lists(st.floats(45, 57), min_size=1, max_size=6)
+
+
+@given(PARTS, st.booleans(), st.sampled_from(["above", "below", "within"]))
+def test_the_interval_that_stands_there_decides(numbers, most, test):
+    """Inside of the bounds a part holds, outside it does not, across one it is undecided, whatever was corrected."""
+    spec = {"margin": 3.0} if test == "within" else {}
+    parts = [Part((side("ace"),), number) for number in numbers]
+    for part in verdict(claim(*parts, test=test, most=most, **spec)).parts:
+        low, high = part.bounds
+        inside, outside = low <= part.low and part.high <= high, part.high < low or part.low > high
+        assert part.verdict == (HOLDS if inside else FAILS if outside else UNDECIDED)
 
 
 def test_times_have_an_interval_over_blocks_and_decide_nothing_on_other_hardware():
@@ -425,5 +444,5 @@ def test_a_summary_is_taken_as_it_is():
     }
     entropy = Side("stf/table1", "average_accuracy", "mean", {}, True, None, None)
     shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
-    assert (shown.verdict, shown.effect) == (HOLDS, pytest.approx(0.04))
+    assert (shown.verdict, shown.effect) == (HOLDS, pytest.approx(99.84))
     assert shown.high - shown.effect == pytest.approx(0.01 * stats.t.ppf(0.975, 99))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from clpapers.catalogue.metrics import margins_of
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
@@ -170,3 +171,18 @@ def test_a_combination_that_no_target_has_is_refused(tmp_path, monkeypatch):
     reader = claims._Reader(plan.targets, plan.targets, "agem", "ours", spec)
     with pytest.raises(ConfigError, match=r"ours\.than\.metric: 'lca10' is undefined for learner icarl"):
         list(reader.parts())
+
+
+def test_a_bound_is_no_wider_than_its_sentences_words(resolved):
+    """A number of times within √2, orders of magnitude within √10; a stated number within its metric's first margin, or
+    the second if it is about, around or similar, or within half of its digit if the metric has no margin."""
+    bounded = [claim for of_paper in resolved["paper"].values() for claim in of_paper if claim.spec["test"] == "within"]
+    assert bounded
+    for claim in bounded:
+        spec, said = claim.spec, claim.spec["statement"].lower()
+        if spec.get("ratio"):
+            assert spec["margin"] <= (3.17 if "orders of magnitude" in said else 1.415), claim.name
+        elif isinstance(spec.get("than"), int | float) and f"{abs(spec['than']):g}" in re.findall(r"\d*\.?\d+", said):
+            loose = bool(re.search(r"about|around|similar", said))
+            half = 0.5 * 10.0 ** -len(f"{spec['than']:g}".partition(".")[2])
+            assert spec["margin"] <= (margins_of(spec["metric"], spec["than"])[loose] or half), claim.name

@@ -14,7 +14,7 @@ PAGE = """# Findings
 
 ## EWC is above
 
-<!-- differs, partly
+<!-- differs, in part
 table1 | EWC
 claim | higher
 -->
@@ -23,7 +23,7 @@ old
 
 ## The rest
 
-<!-- differs, open
+<!-- differs, unexplained
 -->
 <!-- differs ends -->
 
@@ -59,13 +59,13 @@ def found(page=PAGE, compared=SOME, claims=None):
 
 def test_a_cause_is_its_section_with_its_status_and_address():
     first, rest = found(claims={"higher": "It says so."})
-    assert (first.title, first.status, first.anchor, first.once) == ("EWC is above", "partly", "ewc-is-above", 2)
+    assert (first.title, first.status, first.anchor, first.once) == ("EWC is above", "in part", "ewc-is-above", 2)
     assert (first.claims, first.rest, rest.rest, rest.once) == (["higher"], False, True, 1)
 
 
 def test_an_unknown_status_is_refused_with_its_file():
     with pytest.raises(ValueError, match=r"page\.md: .*perhaps"):
-        found(PAGE.replace("partly", "perhaps"))
+        found(PAGE.replace("in part", "perhaps"))
 
 
 def test_addresses_are_those_of_code_hosts():
@@ -89,7 +89,7 @@ def test_a_comparison_that_targets_share_counts_once():
     assert "1 have no experiment on this page." in filled()
 
 
-def test_a_contradicted_claim_stands_below_its_mark_or_with_the_rest():
+def test_a_claim_that_does_not_hold_stands_below_its_mark_or_with_the_rest():
     named, rest = filled(claims={"higher": "“EWC is higher”.", "lower": "“SI is lower”."}).split("## The rest")
     assert "- “EWC is higher”." in named
     assert "- “SI is lower”." in rest

@@ -60,7 +60,7 @@ FINDINGS = """\
 
 ## Our `ER` has *other* weights
 
-<!-- differs, partly
+<!-- differs, in part
 table1 | ER
 -->
 
@@ -68,7 +68,7 @@ table1 | ER
 
 ## Without an experiment
 
-<!-- differs, open
+<!-- differs, unexplained
 -->
 
 <!-- differs ends -->
@@ -103,7 +103,7 @@ def built(tmp_path_factory):
 @pytest.fixture(scope="module")
 def folder(built):
     """The site, with some verdicts changed for those that a comparison on real data has."""
-    changed = {"table1.reported": ("differs", "near", "same"), "claims": ("undecided", "supported")}
+    changed = {"table1.reported": ("differs", "near", "same"), "claims": ("undecided", "holds")}
     for name, verdicts in changed.items():
         file = built.folder / f"results/mini/targets/mini/{name}.csv"
         lines = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
@@ -221,12 +221,12 @@ def test_a_paper_begins_with_what_holds_and_what_differs(folder):
         said.index(each) for each in ("What holds", "What differs, and why", "How many numbers", "Tables and figures")
     ]
     assert places == sorted(places)
-    assert "Both guess. (2) holds where tested supported:" in said
-    assert "ACE is better. (1) open" in said
+    assert "Both guess. (2) holds where tested holds:" in said
+    assert "ACE is better. (1) undecided" in said
     assert "A. Author, 2020" in said
     assert "ACE is <b>better</b> & simpler" in said
     assert (
-        re.search(r"has other weights 1 0 partly Without", said) is None
+        re.search(r"has other weights 1 0 in part Without", said) is None
     )  # a cause without a number is left out below
     assert "all 1 0" in said
 

@@ -47,7 +47,7 @@ def test_the_configured_papers_claims_are_tested_and_counted(claimed):
     with (folder / "scorecard.csv").open(newline="") as file:
         (counts,) = csv.DictReader(file)
     given = {key: count for key, count in counts.items() if count != "0"}
-    one = ("claims", "not comparable", "sentences", "sentences open")
+    one = ("claims", "not comparable", "sentences", "sentences not tested")
     assert given == {"paper": "mini"} | dict.fromkeys(one, "1")
 
 

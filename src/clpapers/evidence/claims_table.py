@@ -179,7 +179,7 @@ def result(claim: Claim, part: Decided, specs: Mapping[str, Mapping]) -> str:
 
 def _subject(claim: Claim, part: Part, specs: Mapping[str, Mapping]) -> str:
     """What a part's effect is: `Memory of GEM over A-GEM (Split CIFAR)`."""
-    spec, first, than = claim.spec, part.sides[0], claim.spec.get("than")
+    spec, first = claim.spec, part.sides[0]
     less = _plain(specs[first.target], first.less.levels["learner"]) if first.less else ""
     measured = _source(spec["of"], {**spec, "metric": first.metric}, specs, claim.paper)
     if len(part.sides) == 1:
@@ -190,7 +190,7 @@ def _subject(claim: Claim, part: Part, specs: Mapping[str, Mapping]) -> str:
     given = f" ({given})" if given else ""
     if spec["test"] in TRENDS:
         return f"slope of {measured} from {' to '.join(own)}{given}"
-    other = _source(than, spec, specs, claim.paper)
+    other = _source(spec["than"], spec, specs, claim.paper)
     joined = "over" if spec.get("ratio") else "less"
     if other == measured or part.sides[0].target != part.sides[1].target:
         of = "" if own[0].startswith("in ") else "of "
@@ -304,7 +304,8 @@ def _footnotes(notes: Mapping[str, Notes]) -> list[str]:
 
 def _appended(heading: str, parts: list[dict]) -> Table:
     cells = pd.DataFrame(parts)
-    return Table(f"{heading}, part by part", PARTS, cells, _failing(cells), cells, prose={"Part": 0.2, "Result": 0.25, "Why": 0.2})
+    prose = {"Part": 0.2, "Result": 0.25, "Why": 0.2}
+    return Table(f"{heading}, part by part", PARTS, cells, _failing(cells), cells, prose=prose)
 
 
 def _failing(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tells from the claims that test parts of one sentence, or of a conclusion, whether it holds. Imports nothing heavy."""
+"""Whether a sentence or a conclusion holds, by the claims that test its parts. Imports nothing heavy."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

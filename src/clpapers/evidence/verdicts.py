@@ -10,8 +10,8 @@ import pandas as pd
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.claim import CURVE, Claim, Part, Side
-from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, NOT_COMPARABLE, HOLDS, UNDECIDED
-from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, holm_shares, welch
+from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, HOLDS, NOT_COMPARABLE, UNDECIDED
+from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, Numbers, holm_shares, welch
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.footnotes import Notes
 
@@ -245,7 +245,8 @@ def _decided(
     against, favour: one-sided p that it does not hold, and that it holds; and over how many tests 2.5 % is divided.
     """
     ratio, number = claim.spec.get("ratio", False), part.number or 0.0
-    bounds = tuple(_measured(bound, number, ratio) for bound in _bounds(claim.spec))
+    least, most = _bounds(claim.spec)
+    bounds = _measured(least, number, ratio), _measured(most, number, ratio)
     if estimated is None:
         return Decided(part, np.nan, np.nan, np.nan, CONFIDENCE, bounds, 0, NOT_COMPARABLE, why, np.nan)
     share = next((share for p, share in (against, favour) if p <= ONE_SIDED), 1.0)
@@ -267,7 +268,9 @@ def _decided(
         verdict, why = UNDECIDED, f"the interval of {n} runs allows both"
         if share > 1:
             left, right = (_measured(x, number, ratio) for x in estimated.interval())
-            why += f"; one of {len(claim.parts)} parts, it is wider than 95 %, [{left:.3g}, {right:.3g}]".replace("-", "−")
+            why += f"; one of {len(claim.parts)} parts, it is wider than 95 %, [{left:.3g}, {right:.3g}]".replace(
+                "-", "−"
+            )
     return Decided(part, value, low, high, confidence, bounds, n, verdict, why, favour[0])
 
 
@@ -277,7 +280,7 @@ def _rejects(tested: tuple[float, float]) -> bool:
     return p * share <= ONE_SIDED
 
 
-def _measured(effect: float, number: float, ratio: bool) -> float:
+def _measured(effect: Numbers, number: float, ratio: bool) -> float:
     """An effect as it is shown: of a ratio no logarithm, and with the number that it was held against."""
     if ratio:
         return float(np.exp(effect)) * (number or 1.0)
@@ -315,6 +318,7 @@ def _verdict(claim: Claim, parts: list[Decided]) -> ClaimVerdict:
     if verdict == UNDECIDED:
         why = [shown.reason]
     if len(parts) > 1:
-        counts = [f"{count[each]} {PLURAL.get(each, each) if count[each] > 1 else each}" for each in VERDICTS if count[each]]
+        words = {each: PLURAL.get(each, each) if count[each] > 1 else each for each in VERDICTS}
+        counts = [f"{count[each]} {words[each]}" for each in VERDICTS if count[each]]
         why.insert(0, f"{len(parts)} parts: {', '.join(counts)}")
     return ClaimVerdict(verdict, "; ".join(why), shown, parts)

@@ -12,7 +12,7 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
 from clpapers.evidence import verdict_names
-from clpapers.evidence.sentences import SENTENCES, by_sentence
+from clpapers.evidence.sentences import by_sentence
 from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import read_record, sha256, verified_record
 
@@ -180,11 +180,19 @@ def by_kind(numbers: Numbers) -> list[list[str]]:
 
 
 def of_claims(covered: Iterable[Coverage]) -> list[list[str]]:
-    """The claims and sentences as rows of texts, the first one of headings."""
+    """The claims as rows of texts, the first one of headings."""
     verdicts = (*DECIDED, verdict_names.UNDECIDED, verdict_names.BY_CONSTRUCTION, verdict_names.NOT_COMPARABLE)
-    rows = [["paper", "claims", *verdicts, "decided, calibrated", "sentences", *SENTENCES]]
+    rows = [["paper", "claims", *verdicts, "decided, calibrated"]]
     for each in covered:
-        claims = [each.all_claims, *(each.claims[verdict] for verdict in verdicts)]
-        sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in SENTENCES)]
-        rows.append([each.paper, *map(str, [*claims, each.claims[verdict_names.CALIBRATED], *sentences])])
+        claims = [each.all_claims, *(each.claims[verdict] for verdict in (*verdicts, verdict_names.CALIBRATED))]
+        rows.append([each.paper, *map(str, claims)])
+    return rows
+
+
+def of_sentences(covered: Iterable[Coverage]) -> list[list[str]]:
+    """The sentences that claims test as rows of texts, the first one of headings."""
+    rows = [["paper", "sentences", *verdict_names.STANDINGS]]
+    for each in covered:
+        sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in verdict_names.STANDINGS)]
+        rows.append([each.paper, *map(str, sentences)])
     return rows

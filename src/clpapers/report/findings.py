@@ -2,8 +2,8 @@
 
 A section that tells of a cause has a mark. It opens with `<!-- differs, STATUS`, has a line a place,
 `target | row | column | metric`, and closes with `-->`. Each part is a pattern as of `fnmatch`, and may be left out at
-the end. `claim | name` is a claim that does not hold. The mark without lines takes the rest, which has no experiment on the
-page. The lines between a mark and its end are written again with the numbers.
+the end. `claim | name` is a claim that does not hold. The mark without lines takes the rest, which has no experiment on
+the page. The lines between a mark and its end are written again with the numbers.
 """
 
 import dataclasses

@@ -39,7 +39,7 @@ from clpapers.graph.maker import Maker
 from clpapers.graph.pages import DOCS, claims_file, findings_file
 from clpapers.provenance import write_bytes, write_text
 from clpapers.report import pages, site
-from clpapers.report.coverage import by_kind, of_claims
+from clpapers.report.coverage import by_kind, of_claims, of_sentences
 from clpapers.report.findings import fill
 from clpapers.report.paper import Paper, gather, numbers_of
 from clpapers.targets.figure import write_figure
@@ -186,10 +186,10 @@ class _Reproduction:
         return "\n".join(markdown_table(["rule", "when, and which interval", "numbers"], rows)) + "\n"
 
     def counts(self) -> str:
-        """The tables of docs/verdicts.md: numbers by kind, and claims by paper."""
-        numbers, claims = by_kind(numbers_of(self.papers)), of_claims(paper.covered for paper in self.papers)
-        tables = [markdown_table(rows[0], rows[1:]) for rows in (numbers, claims)]
-        return "\n".join([*tables[0], "", *tables[1]]) + "\n"
+        """The tables of docs/verdicts.md: numbers by kind, and claims and sentences by paper."""
+        covered = [paper.covered for paper in self.papers]
+        found = by_kind(numbers_of(self.papers)), of_claims(covered), of_sentences(covered)
+        return "\n".join(line for rows in found for line in (*markdown_table(rows[0], rows[1:]), ""))
 
     def example(self) -> str:
         """README's table: the compared numbers in a column of a target."""

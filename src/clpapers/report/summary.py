@@ -11,7 +11,7 @@ from clpapers.config.plan import Plan
 from clpapers.evidence.grades import MARGINS
 from clpapers.graph.pages import targets_of
 from clpapers.provenance import read_record
-from clpapers.report.coverage import by_kind, coverage, lines_of, of_claims, table
+from clpapers.report.coverage import by_kind, coverage, lines_of, of_claims, of_sentences, table
 
 UNBUILT = 5  # targets that are named
 
@@ -33,7 +33,7 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
         f"the margins are {MARGINS}",
         "",
     ]
-    lines += _aligned(of_claims(covered))
+    lines += [*_aligned(of_claims(covered)), "", *_aligned(of_sentences(covered))]
     if numbers := list(_headlines(built)):
         lines += ["", "a number of each paper, printed and ours:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}

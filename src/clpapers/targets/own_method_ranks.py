@@ -13,9 +13,9 @@ from clpapers.targets.table import Table, bold_in, signed
 
 CAPTION = (
     "Place: the rank of its mean among the means of all methods that were run there. Difference: its values less the "
-    "other's, on the same streams, with the interval of the paired t-test; interval and p by Holm’s correction over the "
-    "comparisons with methods from outside in the same column and metric. In bold where the interval leaves zero out, "
-    f"of at least {FEWEST} runs."
+    "other's, on the same streams, with the interval of the paired t-test; interval and p by Holm’s correction over "
+    "the comparisons with methods from outside in the same column and metric. In bold where the interval leaves zero "
+    f"out, of at least {FEWEST} runs."
 )
 
 
