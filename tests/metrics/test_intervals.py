@@ -98,6 +98,17 @@ def test_paired_with_too_little_to_compare():
     assert np.isnan(same.p)
 
 
+def test_shares_of_the_level_by_hand():
+    """Of three at 5 %, 0.01 is within a third and 0.03 not within a half: from there on it stays a half."""
+    np.testing.assert_array_equal(intervals.holm_shares([0.01, 0.04, 0.03, np.nan], 0.05), [3, 2, 2, 1])
+    np.testing.assert_array_equal(intervals.holm_shares([0.04, 0.001, 0.02], 0.05), [1, 3, 2])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_a_share_rejects_what_holms_p_does(p):
+    np.testing.assert_array_equal(np.array(p) * intervals.holm_shares(p, 0.05) <= 0.05, intervals.holm(p) <= 0.05)
+
+
 def test_holm_by_hand():
     np.testing.assert_allclose(intervals.holm([0.01, 0.04, 0.03, np.nan]), [0.03, 0.06, 0.06, np.nan])
 
