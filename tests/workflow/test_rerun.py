@@ -65,7 +65,7 @@ def test_the_house_style_renders_all_anew_and_never_retrains(append):
 
 def test_what_experiments_declare_renders_all_anew_and_measures_nothing(append):
     compared = {path for path in RENDERED if ".reported" in path or ".paired" in path}
-    assert set(append("src/clpapers/evidence/desiderata.py", STATEMENT)) == RENDERED - compared
+    assert set(append("src/clpapers/evidence/conditions.py", STATEMENT)) == RENDERED - compared
 
 
 def test_a_measure_measures_and_renders_anew(append):
