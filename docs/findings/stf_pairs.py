@@ -1,5 +1,7 @@
 """Two cells of `stf` on the same streams: final accuracy and average information retention, seed by seed and paired.
 
+If the two learnt other items at one seed (docs/streams.md), the seeds are no pairs, and the interval is Welch's.
+
 In the project's folder, after any build:
     python docs/findings/stf_pairs.py cifar10/stf-0.057735 er-b9a5a5d44f er-b6ecdc1dcc
     python docs/findings/stf_pairs.py cifar10/stf-0.057735 ace-06d5e35dd2 ace-ecd4fe1560
@@ -11,17 +13,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import ttest_ind, ttest_rel
 
 from clpapers.metrics.accuracy import average_information_retention, unpack
-from clpapers.metrics.intervals import paired
+from clpapers.provenance import read_record, record_path
+from clpapers.streams.older import streams_learnt
 
 stream, *cells = sys.argv[1:]
-found = {}
+found, older = {}, {}
 for cell in cells:
     rows = {}
     for path in Path("results/paper").glob(f"*/{stream}/{cell}/seed*.json"):  # trained here or imported
         if path.name.endswith(".record.json"):
             continue
+        older |= {(cell, seed): digest for seed, digest in streams_learnt(read_record(record_path(path))).items()}
         for run in json.loads(path.read_text())["seeds"]:
             position, time = (np.array(run["probes"][part]) for part in ("position", "time"))
             retention = average_information_retention(unpack(run["probes"]["correct"], position, time), position, time)
@@ -30,7 +35,12 @@ for cell in cells:
             rows[run["seed"]] = {"final accuracy": 100 * final, "average information retention": 100 * retention}
     found[cell] = pd.DataFrame.from_dict(rows, orient="index").sort_index()
     print(cell, found[cell].round(1), sep="\n")
+seeds = found[cells[0]].index.intersection(found[cells[1]].index)
+other = [seed for seed in seeds if len({older.get((cell, seed)) for cell in cells}) > 1]
+print(f"other items at seeds {other}: no pairs, Welch's interval" if other else f"{len(seeds)} pairs")
 for metric in found[cells[0]]:
-    compared = paired(*(found[cell][metric] for cell in cells))
-    difference = f"{compared.difference:+.1f} [{compared.low:.1f}, {compared.high:.1f}]"
-    print(f"{metric}: {difference}, {compared.n} pairs")
+    first, second = (found[cell][metric] for cell in cells)
+    compared = ttest_ind(first, second, equal_var=False) if other else ttest_rel(first[seeds], second[seeds])
+    low, high = compared.confidence_interval()
+    mean = first.mean() - second.mean() if other else (first - second).mean()
+    print(f"{metric}: {mean:+.1f} [{low:.1f}, {high:.1f}]")

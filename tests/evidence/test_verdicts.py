@@ -63,6 +63,17 @@ def test_paired_and_unpaired_are_scipys():
     assert welch.high - welch.low != pytest.approx(paired.high - paired.low)
 
 
+def test_seeds_that_learnt_other_streams_are_no_pairs():
+    """Of the same stream at all common seeds: paired. Of another at one: Welch's, over all runs."""
+    measured = MEASURED["stf/table1"]
+    older = {("ace", 2), ("er", 2)}
+    for marked, test in ((older, stats.ttest_rel(ACE, ER)), ({("er", 2)}, stats.ttest_ind(ACE, ER, equal_var=False))):
+        learnt = ["0123456789" if run in marked else "as drawn now" for run in zip(measured.learner, measured.seed)]
+        found = verdict(claim(Part((side("ace"), side("er")))), {"stf/table1": measured.assign(stream=learnt)}).shown
+        expected = test.confidence_interval()
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
 def repeated(seeds):
     """Two learners' values [repetitions] of each seed."""
     given = {"metric": "average_accuracy", "time": np.nan}

@@ -18,6 +18,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.provenance import ProvenanceError, read_record, record_path, seal, sha256
+from clpapers.streams import older
 
 TABLE1 = "mini/table1"
 
@@ -32,6 +33,18 @@ def test_metrics_are_the_files_with_units():
     pd.testing.assert_frame_equal(found.drop(columns="unit"), pd.read_csv("results/mini/metrics/mini/table1.csv"))
     assert set(found["unit"]) == {"%"}
     assert set(found["metric"]) >= {"final_accuracy", "chance_final_accuracy"}
+
+
+def test_runs_on_a_stream_that_is_drawn_otherwise_now_name_its_file(monkeypatch):
+    """As if the stream of seed 1 were one of the older ones."""
+    plain = results.metrics(TABLE1, "mini")
+    assert "stream" not in plain
+    stream = next(Path("results/mini/streams").glob("*/*/seed1.npz"))
+    monkeypatch.setitem(older.OTHER_ITEMS, sha256(stream), 7)
+    assert cli.main(["metrics", "--out", "results/mini/metrics/mini/table1.csv"]) == 0
+    found = results.metrics(TABLE1, "mini")
+    assert set(zip(found["seed"], found["stream"])) == {(0, "as drawn now"), (1, sha256(stream)[:10])}
+    pd.testing.assert_frame_equal(found.drop(columns="stream"), plain)
 
 
 def test_their_mean_is_the_reproduced_number():

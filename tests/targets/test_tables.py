@@ -172,6 +172,14 @@ def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt):
     assert np.isnan(emnist.loc[("ER", "ACE"), "low_holm"])
 
 
+def test_a_seed_of_another_stream_is_no_pair(table_target, learnt):
+    older = (learnt["learner"] == "ace") & (learnt["seed"] == 1)
+    found = pairs(table_target, learnt.assign(stream=older.map({True: "0123456789", False: "as drawn now"})))
+    expected = pairs(table_target, learnt[learnt["seed"] != 1])
+    assert set(found["n"]) == {2}
+    pd.testing.assert_frame_equal(found, expected)
+
+
 @pytest.mark.parametrize(
     ("numbers", "shown"),
     [

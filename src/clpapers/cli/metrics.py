@@ -44,7 +44,7 @@ def _unmeasured(task: JobContext[TargetJob], measure: Callable[[dict, Iterable],
 
 def metrics(task: JobContext[TargetJob]) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv, from the target."""
-    from clpapers.metrics.inputs import read
+    from clpapers.metrics.inputs import mark_older_streams, read
 
     target = task.job.target
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
@@ -52,6 +52,8 @@ def metrics(task: JobContext[TargetJob]) -> None:
         try:
             inputs = task.job.inputs
             frame = measure(target.measured, read(task.plan, target, inputs)) if inputs else None
+            if frame is not None:
+                frame = mark_older_streams(frame, task.plan, target, inputs)
         except UNFIT as error:
             if culprit := _unmeasured(task, measure):
                 raise Refusal(f"{culprit}: cannot be measured ({error!r}); {task.remedy_for_imported}") from None

@@ -13,6 +13,7 @@ from clpapers.evidence.claim import CURVE, Claim, Part, Side
 from clpapers.evidence.verdict_names import BY_CONSTRUCTION, FAILS, HOLDS, NOT_COMPARABLE, UNDECIDED
 from clpapers.metrics.intervals import CONFIDENCE, NIL, Estimate, Numbers, holm_shares, welch
 from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.streams.older import AS_DRAWN_NOW
 from clpapers.targets.footnotes import Notes
 
 VERDICTS = (HOLDS, FAILS, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
@@ -99,7 +100,21 @@ def _mean(values: pd.Series) -> Estimate:
     return Estimate(float(values.mean()), float(values.std() / np.sqrt(n)), n - 1, n)
 
 
-def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
+def _same_streams(part: Part, frames: Mapping[str, pd.DataFrame]) -> bool:
+    """Whether the two sides of a part learnt the same streams at all common seeds, so that these are pairs."""
+    if not part.paired or len(part.sides) != 2:
+        return False
+    learnt: list[dict[int, str]] = []
+    for side in part.sides:
+        rows = frames[side.target]
+        for key in side.levels.keys() - CURVE:
+            rows = rows[rows[key] == side.levels[key]]
+        learnt.append(dict(zip(rows["seed"], rows["stream"] if "stream" in rows else [AS_DRAWN_NOW] * len(rows))))
+    first, second = learnt
+    return all(first[seed] == second[seed] for seed in first.keys() & second.keys())
+
+
+def _compared(part: Part, samples: Sequence[pd.Series], *, same_streams: bool) -> Estimate:
     """The mean of one sample, or the difference of two; paired over common seeds if the streams are the same."""
     if len(samples) == 1:
         return _mean(samples[0])
@@ -107,7 +122,7 @@ def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
     diverged = [np.isinf(each).any() for each in samples]
     if all(diverged):
         raise Obstacle("both diverged")
-    if part.paired and not any(diverged):
+    if same_streams and not any(diverged):
         return _mean((first - second)[first.index.intersection(second.index)])
     one, other = _mean(first), _mean(second)
     return welch(one.effect, one.se, one.n, other.effect, other.se, other.n)
@@ -155,7 +170,7 @@ def _estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> E
         if not all((each > 0).all() and np.isfinite(each).all() for each in samples):
             raise Obstacle("a ratio of what is not above zero")
         samples, number = [np.log(each) for each in samples], np.log(number) if number else 0.0
-    found = _compared(part, samples)
+    found = _compared(part, samples, same_streams=_same_streams(part, frames))
     return found._replace(effect=found.effect - number)
 
 

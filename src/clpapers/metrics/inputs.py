@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from clpapers import provenance
 from clpapers.catalogue import metrics as catalogue
+from clpapers.streams.older import AS_DRAWN_NOW, streams_learnt
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no metric stale
     import numpy as np
+    import pandas as pd
 
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
@@ -31,6 +33,22 @@ def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
             return [archive["ratios"]]
     keys = [factors for factors, _ in target.selections] or target.spec.get("nets", [])
     return [(key, json.loads(file.read_text())) for key, file in zip(keys, files)]
+
+
+def mark_older_streams(frame: pd.DataFrame, plan: Plan, target: Target, files: list[Path]) -> pd.DataFrame:
+    """A target's metrics, with a column `stream` if any of its runs learnt one of `streams.older.OTHER_ITEMS`.
+
+    There it has the first digits of that file's SHA-256, and `AS_DRAWN_NOW` for all other runs.
+    """
+    older: dict[tuple[str, int], str] = {}
+    for _, cell in target.cells if {"cell", "seed"} <= {*frame} else ():
+        for path in plan.results(cell, target.seeds):
+            if path in files and provenance.record_path(path).is_file():
+                record = provenance.read_record(path)
+                older |= {(cell.hash, seed): digest for seed, digest in streams_learnt(record).items()}
+    if not older:
+        return frame
+    return frame.assign(stream=[older.get(run, AS_DRAWN_NOW) for run in zip(frame["cell"], frame["seed"])])
 
 
 def files_beside(plan: Plan, target: Target, factors: dict, path: Path) -> list[Path]:

@@ -15,12 +15,13 @@ LEVEL = 1 - CONFIDENCE
 
 
 def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
-    """Every pair of rows of a results table in each of its columns and metrics, over their common seeds.
+    """Every pair of rows of a results table in each of its columns and metrics, over seeds whose stream is the same.
 
-    Parameters as `results_table.render`.
+    Parameters as `results_table.render`. A seed at which two rows learnt other streams, by the column `stream`
+    (`metrics.inputs.mark_older_streams`), is no pair of theirs.
 
     Returns columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %), `p`
-    (paired t-test), `effect` (Cohen's d_z), `n` (common seeds), `p_holm` (p adjusted over the pairs of the same column
+    (paired t-test), `effect` (Cohen's d_z), `n` (such seeds), `p_holm` (p adjusted over the pairs of the same column
     and metric), and `low_holm`, `high_holm` (the interval at the level that Holm's method gives the pair: it leaves
     zero out if and only if p_holm ≤ 0.05). Pairs with a method from outside, the last of all, are adjusted among
     themselves, so that the others' stay as they are without it.
@@ -31,10 +32,10 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     for c in levels(target, data, column):
         for metric in target["metrics"]:
             cells = data[(data[column] == c) & (data["metric"] == metric)]
-            by_seed = cells.pivot(index="seed", columns=row, values="value")
+            by_run = _by_run(cells, row)
             for first, second in combinations(levels(target, cells, row), 2):
                 key = (named(target, c), metric, named(target, first), named(target, second))
-                comparisons.append((*key, *paired(by_seed[first], by_seed[second])))
+                comparisons.append((*key, *paired(by_run[first], by_run[second])))
     frame = pd.DataFrame(comparisons, columns=["column", "metric", "first", "second", *Paired._fields])
     foreign = (frame["first"].isin(own) | frame["second"].isin(own)).rename("foreign")
     by = frame.groupby(["column", "metric", foreign])["p"]
@@ -47,10 +48,15 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[foreign.to_numpy().argsort(kind="stable")].reset_index(drop=True)
 
 
+def _by_run(cells: pd.DataFrame, row: str) -> pd.DataFrame:
+    """The values by seed, and by the stream that was learnt where the column `stream` tells it; a column a level."""
+    return cells.pivot(index=["seed", "stream"] if "stream" in cells else ["seed"], columns=row, values="value")
+
+
 def best(cells: pd.DataFrame, row: str, metric: str) -> object:
     """The level of `row` that is best by the corrected comparison, or None.
 
-    Its mean is better than each other's, by the paired t-test over common seeds at 5 %, with Holm's correction over all
+    Its mean is better than each other's, by the paired t-test over seeds of one stream at 5 %, with Holm's correction over all
     pairs of `cells`, and each pair has `FEWEST` seeds at least. None where a seed has several values, or none of its
     own: times of one job.
 
@@ -61,7 +67,7 @@ def best(cells: pd.DataFrame, row: str, metric: str) -> object:
     cells = cells[~cells[row].isin(cells.loc[np.isinf(cells["value"]), row])]  # a method that diverged is never best
     if kind.better is None or kind.sample == "block" or cells.duplicated([row, "seed"]).any():
         return None
-    by_seed = cells.pivot(index="seed", columns=row, values="value")
+    by_seed = _by_run(cells, row)
     if by_seed.shape[1] < 2:
         return None
     means = by_seed.mean()
