@@ -8,11 +8,12 @@ HEAD = """\
 # Targets
 
 This page lists every table, figure and number of the five papers, at their settings. Each line has the command that
-makes it, the runs that it needs, and their predicted cost. Targets share runs, so the last line is less than the sum.
+makes it, the runs that it needs, and two predicted costs of one core. "Whole" is all of the target from nothing. "Still
+to train" is what remains where the published runs are there, as if all data sets were at hand; footnotes and `clpapers
+next` give the same number on the same machine. Targets share runs, so the last line is less than the sum.
 The targets `class_order` and those whose name begins with `sensitivity` are part neither of their papers nor of `all`.
 At another scale the path says so: `results/smoke/…`. [costs.md](costs.md) says how costs are predicted, and how far
-that was right. The costs are for the machine that wrote the page. Where a build had imported published runs, their
-costs count too.
+that was right. The costs are for the machine that wrote the page.
 
 `make targets` writes this page.
 

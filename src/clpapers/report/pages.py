@@ -10,13 +10,13 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from clpapers.catalogue.names import named, row_and_column
+from clpapers.catalogue.names import duration, named, row_and_column
 from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
 from clpapers.report.coverage import by_kind
 from clpapers.report.findings import EXPLAINED, IN_PART, UNEXPLAINED, Cause, slug
 from clpapers.report.paper import Paper, Runs, Section, numbers_of, place_of
-from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN, price
+from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.table import Table, signed
 
@@ -241,7 +241,7 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], files: str) -> str:
 
 def _price(section: Section) -> str:
     hours = section.notes.unrun.hours
-    return f"{price(hours)} of one core" if hours > 0 else "data not at hand"
+    return f"{duration(3600 * hours)} of one core" if hours > 0 else "data not at hand"
 
 
 def _causes(paper: Paper, up: str) -> Iterator[str]:

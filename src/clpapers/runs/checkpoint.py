@@ -28,6 +28,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from tqdm import tqdm
 
 from clpapers import provenance, runs
+from clpapers.runs.resumable import checkpoint_of
 
 INTERVAL = 300  # seconds
 SHARE = 20  # saving takes at most one part in this many of the time
@@ -83,7 +84,7 @@ class Checkpoint:
     """
 
     def __init__(self, result: Path | None = None, identity: dict | None = None, interval: float = INTERVAL):
-        self.path = None if result is None else result.with_name(f".{result.stem}.checkpoint")
+        self.path = None if result is None else checkpoint_of(result)
         self.identity, self.interval = json.loads(json.dumps(identity)), interval
         self.finished: dict[tuple[int, ...], list[dict] | None] = {}
         self.seconds: dict[str, dict[int, float]] = {"training_seconds": {}, "testing_seconds": {}}
@@ -92,6 +93,7 @@ class Checkpoint:
         self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and written state
         self.told = ""  # why the last saving failed
         self.started = time.monotonic()
+        self.count = len((self.identity or {}).get("seeds", ())) or 1
         if self.path is not None:
             self._read(self.path)
         self.next = math.inf if self.path is None else time.monotonic() + interval
@@ -140,8 +142,8 @@ class Checkpoint:
         """Whether it is time to save."""
         return time.monotonic() >= self.next
 
-    def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object]) -> None:
-        """Write the state of the group of these seeds before a step, all finished results, and the time spent.
+    def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object], *, steps: int) -> None:
+        """Write the state of the group of these seeds before a step of `steps`, all finished results, the time spent.
 
         Where writing fails, as on a full disk, a line on stderr says so once, and the last checkpoint stays.
         """
@@ -155,6 +157,7 @@ class Checkpoint:
             "spent": provenance.spent(self.started, self.earlier),
             "seeds": list(seeds),
             "step": step,
+            "share": (sum(map(len, self.finished)) + len(seeds) * step / steps) / self.count,
         }
         try:
             with provenance.write_atomically(self.path) as temporary, temporary.open("wb") as file:

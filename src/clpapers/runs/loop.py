@@ -238,7 +238,7 @@ class Course:
         """Save the state between two steps."""
         self.evaluation.settle(self.run.clock)
         with self.run.clock.stopped():
-            checkpoint.save(self.setting.seeds, self.run.step, self.run, self.constants)
+            checkpoint.save(self.setting.seeds, self.run.step, self.run, self.constants, steps=self.count)
 
     def results(self) -> list[dict]:
         """The result of each seed, once all steps are taken."""

@@ -75,7 +75,7 @@ def train(
             progress.seconds += clock.seconds
         progress.step = t + 1
         if checkpoint.is_due():
-            checkpoint.save((seed,), t + 1, progress, {})
+            checkpoint.save((seed,), t + 1, progress, {}, steps=len(ends))
     arrays = {f"{n}/{name}": array for n, task in enumerate(progress.kept) for name, array in task.items()}
     return arrays, progress.seconds
 

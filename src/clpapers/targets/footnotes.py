@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clpapers.catalogue import methods
-from clpapers.catalogue.names import OUTSIDE_SIGN, named
+from clpapers.catalogue.names import OUTSIDE_SIGN, duration, named
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
 from clpapers.targets.unrun import Unrun
@@ -126,7 +125,7 @@ class Notes:
             if left.hours > 0:
                 some = f"Of the others, the {left.runs - left.lacking:,} whose data are at hand"
                 who = some if left.lacking else "The others"
-                text += f" {who} take {price(left.hours)} of one core: {self.command}."
+                text += f" {who} take {duration(3600 * left.hours)} of one core: {self.command}."
             notes.append(text)
         return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
 
@@ -139,13 +138,6 @@ def _of_own(target: dict, label: str, facts: Mapping) -> str:
         levels = {" ".join(named(target, level) for level in flat(factors).values()): None for factors in cells}
         text += f" Not on {', '.join(levels)}: {reason}."
     return text
-
-
-def price(hours: float) -> str:
-    """Core-hours, to two digits, as minutes below one hour."""
-    if hours < 1:
-        return f"{math.ceil(60 * hours)} min"
-    return f"{float(f'{hours:.2g}'):,.10g} h"
 
 
 def notes_on(plan: Plan, target: Target, reductions: list[str], conditions: str = "") -> Notes:
