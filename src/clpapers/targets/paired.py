@@ -56,9 +56,9 @@ def _by_run(cells: pd.DataFrame, row: str) -> pd.DataFrame:
 def best(cells: pd.DataFrame, row: str, metric: str) -> object:
     """The level of `row` that is best by the corrected comparison, or None.
 
-    Its mean is better than each other's, by the paired t-test over seeds of one stream at 5 %, with Holm's correction over all
-    pairs of `cells`, and each pair has `FEWEST` seeds at least. None where a seed has several values, or none of its
-    own: times of one job.
+    Its mean is better than each other's, by the paired t-test over seeds of one stream at 5 %, with Holm's correction
+    over all pairs of `cells`, and each pair has `FEWEST` seeds at least. None where a seed has several values, or none
+    of its own: times of one job.
 
     cells: the values of one column and metric: columns `row`, `seed`, `value`.
     """
