@@ -12,8 +12,8 @@ HEAD = """\
 # The names of a method
 
 An author meets eight names: the class `Method`, its functions `begin_task`, `observe`, `end_task` and `predict`, and
-its attributes `net`, `optimizer` and `memory`. Four more are there when they are needed: `classes`, `budget`, `loss`
-and `optimize`. All else is plain PyTorch. [own_method.md](own_method.md) has a session and examples.
+its attributes `net`, `optimizer` and `memory`. Five more are there when they are needed: `classes`, `budget`, `loss`,
+`masked` and `optimize`. All else is plain PyTorch. [own_method.md](own_method.md) has a session and examples.
 
 Images are x `[B, C, H, W]`, labels y `[B]`, scores `[B, K]`: B items of a batch, K classes, D features.
 
@@ -21,7 +21,7 @@ Images are x `[B, C, H, W]`, labels y `[B]`, scores `[B, K]`: B items of a batch
 """
 TITLES = {Method: "`clpapers.Method`", Net: "`self.net`", Reservoir: "`self.memory`"}
 FUNCTIONS = {
-    Method: ("begin_task", "observe", "end_task", "predict", "loss", "optimize"),
+    Method: ("begin_task", "observe", "end_task", "predict", "loss", "masked", "optimize"),
     Net: ("features",),
     Reservoir: ("add", "draw"),
 }

@@ -1,7 +1,6 @@
 """Finetuning with momentum, a cosine schedule and gradients that are clipped."""
 
 import torch
-import torch.nn.functional as F
 
 from clpapers import Method
 
@@ -16,7 +15,7 @@ class Cosine(Method):
 
     def observe(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         logits = self.net(x)
-        loss = F.cross_entropy(logits, y)
+        loss = self.loss(logits, y)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.clip)

@@ -20,12 +20,12 @@ class DERpp(Method):
 
     def observe(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         logits = self.net(x)
-        loss = F.cross_entropy(logits, y)
+        loss = self.loss(logits, y)
         if len(self.memory):
             old_x, _, old_logits = self.memory.draw()
             loss = loss + self.alpha * F.mse_loss(self.net(old_x), old_logits)
             old_x, old_y, _ = self.memory.draw()
-            loss = loss + self.beta * F.cross_entropy(self.net(old_x), old_y)
+            loss = loss + self.beta * self.loss(self.net(old_x), old_y)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

@@ -3,7 +3,6 @@
 import copy
 
 import torch
-import torch.nn.functional as F
 
 from clpapers import Method
 
@@ -28,7 +27,7 @@ class Expanding(Method):
 
     def observe(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         logits = self.predict(x)
-        loss = F.cross_entropy(logits, y)
+        loss = self.loss(logits, y)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

@@ -21,11 +21,11 @@ class MeanTeacher(Method):
         self.teacher = copy.deepcopy(self.net).requires_grad_(False)
 
     def observe(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        loss = F.cross_entropy(self.net(x), y)
+        loss = self.loss(self.net(x), y)
         if len(self.memory):
             old_x, old_y = self.memory.draw()
             logits = self.net(old_x)
-            loss = loss + F.cross_entropy(logits, old_y) + self.weight * F.mse_loss(logits, self.teacher(old_x))
+            loss = loss + self.loss(logits, old_y) + self.weight * F.mse_loss(logits, self.teacher(old_x))
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

@@ -1,7 +1,6 @@
 """Nearest class mean (NCM) on the features of a net that is finetuned."""
 
 import torch
-import torch.nn.functional as F
 
 from clpapers import Method
 
@@ -18,7 +17,7 @@ class NearestMean(Method):
 
     def observe(self, x: torch.Tensor, y: torch.Tensor) -> None:
         features = self.net.features(x)
-        loss = F.cross_entropy(self.net.head(features), y)
+        loss = self.loss(self.net.head(features), y)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

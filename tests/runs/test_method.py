@@ -295,3 +295,98 @@ def test_a_memory_counts_as_the_data_set_has_its_images(trained):
     assert one["memory"]["bytes"] == 20 * 8 * 8 * 3
     more = one["learner_bytes"]["training"] - plain["learner_bytes"]["training"]
     assert more == one["memory"]["bytes"] + 20 * 4 * 8  # the logits, in float64
+
+
+MASKS = torch.tensor([[True, True, False, False, False], [False, False, True, True, True]])
+
+
+def restricted(*masks):
+    """A method whose stream let these classes compete, in this order."""
+    learner, _ = alone(Plain)
+    learner.classes = len(MASKS[0])
+    for mask in masks:
+        learner.mask = lambda t, mask=mask: mask[None]
+        learner._restrict(0)
+    return learner.method
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_its_loss_is_cross_entropy_over_the_classes_that_compete(reduction, smoothing, weighted):
+    """On the masked logits; and with label smoothing over the competing columns, where -inf would have a share."""
+    torch.manual_seed(0)
+    weight = torch.rand(5, dtype=torch.float64) + 0.5 if weighted else None
+    logits = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([2, 4, 3, 2])
+    method = restricted(*MASKS)
+    ours = method.loss(logits, y, weight=weight, label_smoothing=smoothing, reduction=reduction)
+    options = {"weight": weight, "reduction": reduction}
+    if smoothing:
+        options = {"weight": None if weight is None else weight[2:], "reduction": reduction}
+        theirs = F.cross_entropy(logits[:, 2:], y - 2, label_smoothing=smoothing, **options)
+    else:
+        theirs = F.cross_entropy(method.masked(logits, y), y, **options)
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad(loss.sum(), logits, retain_graph=True)[0] for loss in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
+    assert gradients[0].isfinite().all()
+
+
+def test_an_item_of_a_memory_competes_with_the_classes_that_did_when_its_class_came():
+    method, logits = restricted(*MASKS), torch.zeros(3, 5)
+    masked = method.masked(logits, torch.tensor([1, 4, 0]))
+    assert masked.isfinite().tolist() == [MASKS[0].tolist(), MASKS[1].tolist(), MASKS[0].tolist()]
+    each = method.loss(logits, torch.tensor([1, 4, 0]), reduction="none")
+    torch.testing.assert_close(each, torch.tensor([2.0, 3.0, 2.0]).log())
+    unseen = restricted(MASKS[0]).masked(logits, torch.tensor([3, 3, 3]))
+    assert unseen.isfinite().all()
+
+
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1}, {"reduction": "sum"}, {"weight": torch.arange(1.0, 6)}])
+def test_where_all_compete_its_loss_is_pytorch_s(options):
+    method, _ = alone(Plain)
+    logits, y = torch.randn(6, 5), torch.tensor([0, 1, 2, 3, 4, 0])
+    assert torch.equal(method.method.loss(logits, y, **options), F.cross_entropy(logits, y, **options))
+    assert method.method.masked(logits, y) is logits
+
+
+class Replays(Plain):
+    """Replay by `self.loss`; it notes each loss."""
+
+    def __init__(self):
+        self.losses = []
+
+    def observe(self, x, y):
+        logits = self.net(x)
+        loss = self.loss(logits, y, label_smoothing=0.1)
+        if len(self.memory):
+            old_x, old_y = self.memory.draw()
+            loss = loss + self.loss(self.net(old_x), old_y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.memory.add(x, y)
+        self.losses.append(loss.item())
+        return logits
+
+    begin_task = end_task = Method.begin_task
+
+
+def test_replay_under_a_restriction_stays_finite_and_leaves_other_heads_alone():
+    """Two tasks: in the first no logit of the second's classes gets a gradient, and old items do not diverge."""
+    data = problem()
+    spec, streams = course("ewc", {"strength": 1.0}, "mlp", data, seeds=1)
+    told = setting(spec | {"restriction": {"train": "oracle"}}, data, streams)
+    assert told.masks is not None
+    learner = OneSeed(told, Replays, {})
+    first = int(told.changes.argmax())
+    outside = ~told.masks[0, 0]
+    before = learner.method.net.head.bias.detach().clone()
+    for t, x, y in batches(told):
+        if t == first:
+            assert torch.equal(learner.method.net.head.bias[outside], before[outside])
+            assert not torch.equal(learner.method.net.head.bias[~outside], before[~outside])
+        learner.observe(t, x, y)
+    assert np.isfinite(learner.method.losses).all()
+    assert len(learner.method.losses) > first

@@ -18,6 +18,7 @@ from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset,
 from clpapers import streams
 from clpapers.datasets._torchvision import module
 from clpapers.datasets.arrays import Split, canonical, checksum
+from clpapers.datasets.arrays import save as save_arrays
 from clpapers.streams import orders
 from clpapers.streams.stream import DTYPES, ITEM_ORDER, batches, save
 
@@ -347,9 +348,40 @@ def test_the_reader_of_the_documents_reads_the_same(tmp_path, official):
         names["read"](file, official.x[1:], official.y[1:])
 
 
+def test_the_loop_of_the_documents_runs_as_it_stands(tmp_path, monkeypatch, official):
+    """Over a small data set in the place of CIFAR-10, and without torchvision, which may not import as it is."""
+    page = (Path(__file__).parents[2] / "docs/streams.md").read_text(encoding="utf-8")
+    loop, *_ = re.findall(r"```python\n(.*?)```", page, re.S)
+    places = dict.fromkeys(re.findall(r'"((?:results|streams)/\S+\.npz)"', loop))
+    images, file = (tmp_path / place for place in places)
+    file.parent.mkdir(parents=True)
+    made, placed = written(tmp_path, official)[1:]
+    (tmp_path / "seed1.npz").rename(file)
+    images.parent.mkdir(parents=True)
+    save_arrays(images, {"train": placed, "test": placed}, [*"abcdef"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    names: dict = {"batches": []}
+    exec(loop.replace("    ...\n", "    batches.append((image, label, task))\n"), names)
+    image, label, task = map(torch.cat, zip(*names["batches"]))
+    np.testing.assert_array_equal((image.movedim(1, -1) * 255).round().to(torch.uint8), placed.x[made.indices])
+    np.testing.assert_array_equal(label, placed.y[made.indices])
+    np.testing.assert_array_equal(task, made.chunk)
+    assert [len(each) for each, *_ in names["batches"]] == np.diff(batches(made.boundaries, N, 10), prepend=0).tolist()
+
+
 def test_the_documents_name_every_array_of_a_file():
     page = (Path(__file__).parents[2] / "docs/streams.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(\w+)` \| \w", page, re.M)) == set(DTYPES)
+
+
+def test_images_that_are_not_there_or_are_none_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"gone\.npz: no such file; snakemake \S+gone\.npz --cores fetches it"):
+        streams.Images(tmp_path / "gone.npz", "train")
+    table = Split(np.zeros((2, 3), np.float32), np.arange(2))
+    save_arrays(tmp_path / "features.npz", {"train": table, "test": table}, ["a", "b"])
+    with pytest.raises(ValueError, match="features, not images"):
+        streams.Images(tmp_path / "features.npz", "test")
 
 
 def test_torchvisions_own_class(tmp_path, official):

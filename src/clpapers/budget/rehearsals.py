@@ -19,7 +19,7 @@ from clpapers.budget import costs
 from clpapers.budget.costs import Kind, Row, Sizes
 from clpapers.catalogue import methods
 from clpapers.catalogue.names import named
-from clpapers.config.model import Cell
+from clpapers.config.model import Cell, Target
 from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
 from clpapers.provenance import escaped, hardware, write_text
@@ -163,11 +163,10 @@ def noise(size: Sizes, *, features: bool = False) -> loop.Data:
     return loop.Data(draw(train), train, draw(test), test, size.classes, attributes)
 
 
-def price(plan: Plan, label: str, seconds: float = 0.3) -> list[str]:
-    """The cost of a plan's method compared with ER, or plain training: a step of both, and its row in a first table.
+def beside_baseline(plan: Plan, label: str) -> tuple[str, Target, list[tuple[Cell, Cell]]] | None:
+    """The first table that compares a plan's method with ER, or with plain training: the baseline, the table, the pairs.
 
-    The method is rehearsed on each shape of images and net of the row; the other one on the first, where the ratio of
-    its usual prediction to its rehearsal corrects all. Empty where no table has both methods.
+    A pair is a cell of the method and the baseline's with the same other factors. None where no table has both.
     """
     for baseline, target in itertools.product(BASELINES, plan.targets.values()):
         cells: dict[str, dict[str, Cell]] = {label: {}, baseline: {}}
@@ -175,31 +174,41 @@ def price(plan: Plan, label: str, seconds: float = 0.3) -> list[str]:
             if (learner := factors.get("learner")) in cells:
                 others = {key: value for key, value in factors.items() if key != "learner"}
                 cells[learner][json.dumps(others)] = cell
-        pairs = [(own, cells[baseline][key]) for key, own in cells[label].items() if key in cells[baseline]]
-        if not pairs:
-            continue
-        first, other = pairs[0]
-        shapes: dict[tuple[str, str], Cell] = {}
-        for cell, _ in pairs:
-            shapes.setdefault((_kind(plan, cell).net, _kind(plan, cell).shape), cell)
-        rows: list[Row] = []
-        try:
-            rows.extend(capped(plan, [other, *shapes.values()], seconds))
-        except Exception as error:  # of a method from outside, of any kind
-            cell = [other, *shapes.values()][len(rows)]
-            where = f"{cell.spec['dataset']}, {cell.spec['net']['name']}"
-            return [f"its price is not known: a step and a test ({where}) are not measured: {_reason(error)}"]
-        usual, *rows = rows
-        table = costs.Table(costs.read(), calibration=usual.calibration)
-        predicted = costs.predict(plan, table, [other.hash])[other.hash]
-        ratio = predicted / _seconds(plan, other, usual) if predicted else 1.0
-        own = costs.Table(rows, calibration=usual.calibration)
-        total = ratio * len(target.seeds) * sum(own.seconds(plan, cell) or 0.0 for cell, _ in pairs)
-        steps = [f"{1000 * row.step / row.stack:.3g} ms" for row in (rows[0], usual)]
-        where = f"{first.spec['dataset']}, {first.spec['net']['name']}"
-        return [
-            f"a step takes {steps[0]} a seed, {named(target.spec, baseline)}'s {steps[1]} ({where})",
-            f"its row in {target.paper}/{target.name}, {len(target.seeds) * len(pairs):,} runs, takes some "
-            f"{costs.duration(total)} of one core",
-        ]
-    return []
+        if pairs := [(own, cells[baseline][key]) for key, own in cells[label].items() if key in cells[baseline]]:
+            return baseline, target, pairs
+    return None
+
+
+def price(plan: Plan, label: str, seconds: float = 0.3) -> list[str]:
+    """The cost of a plan's method compared with ER, or plain training: a step of both, and its row in a first table.
+
+    The method is rehearsed on each shape of images and net of the row; the other one on the first, where the ratio of
+    its usual prediction to its rehearsal corrects all. Empty where no table has both methods.
+    """
+    if (found := beside_baseline(plan, label)) is None:
+        return []
+    baseline, target, pairs = found
+    first, other = pairs[0]
+    shapes: dict[tuple[str, str], Cell] = {}
+    for cell, _ in pairs:
+        shapes.setdefault((_kind(plan, cell).net, _kind(plan, cell).shape), cell)
+    rows: list[Row] = []
+    try:
+        rows.extend(capped(plan, [other, *shapes.values()], seconds))
+    except Exception as error:  # of a method from outside, of any kind
+        cell = [other, *shapes.values()][len(rows)]
+        where = f"{cell.spec['dataset']}, {cell.spec['net']['name']}"
+        return [f"its price is not known: a step and a test ({where}) are not measured: {_reason(error)}"]
+    usual, *rows = rows
+    table = costs.Table(costs.read(), calibration=usual.calibration)
+    predicted = costs.predict(plan, table, [other.hash])[other.hash]
+    ratio = predicted / _seconds(plan, other, usual) if predicted else 1.0
+    own = costs.Table(rows, calibration=usual.calibration)
+    total = ratio * len(target.seeds) * sum(own.seconds(plan, cell) or 0.0 for cell, _ in pairs)
+    steps = [f"{1000 * row.step / row.stack:.3g} ms" for row in (rows[0], usual)]
+    where = f"{first.spec['dataset']}, {first.spec['net']['name']}"
+    return [
+        f"a step takes {steps[0]} a seed, {named(target.spec, baseline)}'s {steps[1]} ({where})",
+        f"its row in {target.paper}/{target.name}, {len(target.seeds) * len(pairs):,} runs, takes some "
+        f"{costs.duration(total)} of one core",
+    ]

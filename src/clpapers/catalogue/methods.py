@@ -243,7 +243,7 @@ def _of_class(file: Path, node: ast.ClassDef) -> dict:
     """The part of a declaration that a class tells: its options, and the facts that it uses.
 
     Options are the keywords with a default; an annotation or the default tells the type. It uses task `changes` where
-    it has `begin_task` or `end_task`, and the classes `competing` where it calls the `loss` that it inherits.
+    it has `begin_task` or `end_task`, and the classes `competing` where it calls `loss` or `masked` as inherited.
     """
     functions = {each.name: each.args for each in node.body if isinstance(each, ast.FunctionDef)}
     keywords: list[tuple[ast.arg, ast.expr | None]] = []
@@ -260,9 +260,11 @@ def _of_class(file: Path, node: ast.ClassDef) -> dict:
             raise DeclarationError(f"{where}: its default is no literal; write a text, number or list") from None
         kind = TYPES.get(ast.unparse(keyword.annotation) if keyword.annotation else type(value).__name__)
         options[keyword.arg] = ({"type": kind} if kind else {}) | ({} if default is None else {"default": value})
-    losses = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and ast.unparse(each) == "self.loss"]
-    inherited = "loss" not in functions and not any(isinstance(each.ctx, ast.Store) for each in losses)
-    uses = {"changes": functions.keys() & {"begin_task", "end_task"}, "competing": losses and inherited}
+    attributes = [each for each in ast.walk(node) if isinstance(each, ast.Attribute)]
+    named = [each for each in attributes if ast.unparse(each) in ("self.loss", "self.masked")]
+    own = functions.keys() | {each.attr for each in named if isinstance(each.ctx, ast.Store)}
+    competing = {each.attr for each in named} - own
+    uses = {"changes": functions.keys() & {"begin_task", "end_task"}, "competing": competing}
     return {"options": options, "uses": [fact for fact, used in uses.items() if used]}
 
 

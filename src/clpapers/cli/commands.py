@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import errno
 import functools
 import importlib
@@ -157,10 +158,21 @@ SHARED: dict[str, dict] = {  # arguments of several commands
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Answers a mistyped command with its nearest neighbour, not with all there are."""
+
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.dest == "command" and action.choices is not None and value not in action.choices:
+            near = difflib.get_close_matches(value, action.choices, n=1)
+            remedy = f"do you mean {near[0]}" if near else f"{self.prog} --help lists them"
+            raise argparse.ArgumentError(None, f"{value!r} is no command; {remedy}")
+        super()._check_value(action, value)
+
+
 @functools.cache
 def _parser() -> argparse.ArgumentParser:
     stages = ", ".join(name for name, *_ in MAKING)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="clpapers",
         description="describe, check and pack the results of builds; make your own streams",
         epilog=f"further commands each make one file of the pipeline, exactly as its rule does: {stages}",

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -285,7 +286,8 @@ def export(options: argparse.Namespace) -> int:
 
 def try_out(options: argparse.Namespace) -> None:
     """Try a method's file: print its tables, a line for each contract that it keeps, and its cost."""
-    from clpapers.budget.rehearsals import price
+    from clpapers import home
+    from clpapers.budget.rehearsals import beside_baseline, price
     from clpapers.graph import user_methods
     from clpapers.runs import contract_check
 
@@ -293,11 +295,21 @@ def try_out(options: argparse.Namespace) -> None:
     user_methods.check(file)
     paper = user_methods.paper_of(file)
     plan = None if paper else Plan(scale, all_papers(), methods=[str(file)])
-    print(f"{file}: {user_methods.placement(plan, file.stem) if plan else f'a method of {paper}'}", flush=True)
+    for line in user_methods.placement(plan, file.stem) if plan else [f"a method of {paper}"]:
+        print(f"{file}: {line}", flush=True)
     for contract in contract_check.contracts(file):
         print(contract, flush=True)
-    for cost in price(plan, file.stem) if plan and not options.contracts else ():
+    if plan is None or options.contracts:
+        return
+    for cost in price(plan, file.stem):
         print(f"{file}: {cost}", flush=True)
+    if home.root() == home.CARRIED or not (found := beside_baseline(plan, file.stem)):
+        return
+    _, target, _ = found
+    methods = shlex.quote(f"methods=[{file.absolute()}]")
+    print(f"next, in {home.root()}: the runs that two hours would train; then these runs, and the page of the method:")
+    print(f"clpapers next {target.paper} --methods {shlex.quote(str(file.absolute()))} --hours 2")
+    print(f"snakemake all report --cores --config {methods} papers={target.paper} hours=2")
 
 
 def pack(options: argparse.Namespace) -> None:
@@ -427,6 +439,10 @@ def new(options: argparse.Namespace) -> None:
         user_methods.label_of(Path(f"{options.name}.py"))
     written = write(options.kind, options.name, options.folder)
     print(f"{', '.join(map(str, written))}: to build with it, --config '{options.kind}s=[{written[0].absolute()}]'")
+    if options.kind == "method":
+        started_in = getattr(options, "started_in", Path.cwd())
+        file = written[0].relative_to(started_in) if written[0].is_relative_to(started_in) else written[0]
+        print(f"next, to try it: clpapers try {shlex.quote(str(file))}")
 
 
 def doctor(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ MIXING = ("random", "offline", "dominant", "dominant_ordered")
 # If two tasks are equally likely, two batches so large in a row lack the same one with probability 2^-63. A smaller
 # batch, such as the last of a chunk, differs from the mixed one before it, whatever it holds.
 MIXED = 32
+UNAWARE = "only some classes compete, which learner {} does not look at"  # of a method from outside, no cell
 
 
 class CanonicalRun(NamedTuple):
@@ -89,7 +90,8 @@ def canonical_run(
         if test_restriction != "none":
             named = next((name for name, found in evaluated.items() if found == oracle), None)
             if named is None and method.file:
-                raise ConfigError(f'{where}: the test is restricted; learner {method.name} needs "uses": ["competing"]')
+                by_test = f"the test is restricted by the oracle {oracle['name']}, which learner {method.name} does not see"
+                raise ConfigError(f"{where}: {by_test if 'competing' in uses else UNAWARE.format(method.name)}")
             if named is None:
                 remedy = "; give it a name under oracles, and list that" if isinstance(spec["oracle"], dict) else ""
                 missing = f"{spec['oracle']!r} is missing, which restricts the test{remedy}"

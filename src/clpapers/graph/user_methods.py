@@ -17,7 +17,7 @@ from pathlib import Path
 from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.catalogue.methods import DeclarationError, Method
-from clpapers.config import parts, user_files
+from clpapers.config import identity, parts, user_files
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
@@ -88,29 +88,42 @@ def _run(*arguments: str) -> None:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
 
 
-def placement(plan: Plan, label: str) -> str:
-    """The tables that a plan's method gets a row in: `a row in 12 tables and figures of agem, stf; in none of rules`.
+def placement(plan: Plan, label: str) -> list[str]:
+    """The tables and figures that a plan's method gets a row in, and by reason those that it does not, a line each.
 
     All papers are planned with it, job by job, as a build plans them; nothing is made.
     """
-    rows = dict.fromkeys(all_papers(), 0)
-    for target in plan.targets.values():
+    rows, without = dict.fromkeys(all_papers(), 0), dict[str, dict[str, bool]]()
+    compared = [target for target in plan.targets.values() if label in target.spec.get("own", {})]
+    for target in compared:
         cells = [cell for factors, cell in target.cells if factors["learner"] == label]
         searches = [search for factors, search in target.selections if factors["learner"] == label]
-        if label not in target.spec.get("own", {}):
-            continue
         points = [cell for search in searches for _, cell in search.points]
         runs = (next(iter(plan.results(cell))) for cell in (*cells, *points))
         for path in (*runs, target.metrics, *target.outputs, *(search.file for search in searches)):
             job = jobs.job_of(plan, path)
             assert all((job.inputs, job.code, job.settings))
         rows[target.paper] += bool(cells or searches)
-    some, none = [paper for paper in rows if rows[paper]], [paper for paper in rows if not rows[paper]]
-    if not some:
-        return "a row nowhere"
-    return f"a row in {sum(rows.values())} tables and figures of {', '.join(some)}" + (
-        f"; in none of {', '.join(none)}" if none else ""
-    )
+        for reason in [*target.spec["own"][label]["misfits"]][:1]:
+            without.setdefault(reason, {})[f"{target.paper}/{target.name}"] = bool(cells or searches)
+    count, some = sum(rows.values()), ", ".join(paper for paper in rows if rows[paper])
+    lines = [f"a row in {count} of the {len(compared)} tables and figures that compare methods{some and f': {some}'}"]
+    for reason, partly in without.items():
+        unaware = reason == identity.UNAWARE.format(label)
+        for part, told in ((False, "no row in"), (True, "a part of its row in")):
+            if named := [name for name, each in partly.items() if each is part]:
+                why = f"they restrict the classes that compete; {_remedy(plan, label)}" if unaware else reason
+                lines.append(f"{told} {len(named)}, {', '.join(named)}: {why}")
+    return lines
+
+
+def _remedy(plan: Plan, label: str) -> str:
+    """How a plan's method learns which classes compete, in words of its author's class."""
+    file = next(Path(each) for each in plan.methods if Path(each).stem.partition("-")[0] == label)
+    tree = ast.parse(file.read_text(encoding="utf-8-sig"))
+    if any(_base(node, tree) == ONE_SEED for node in tree.body if isinstance(node, ast.ClassDef)):
+        return "only `self.loss` and `self.masked` know them"
+    return 'declare that it "uses" "competing", and train by `self.loss`'
 
 
 # --- the check of a file -------------------------------------------------------------------------------------

@@ -253,12 +253,12 @@ def _silent(learner: type[Learner]) -> bool:
 
 def _cell(file: Path, method: methods.Method, learner: dict) -> dict | None:
     """A small cell that meets the method's needs; None where there is none."""
-    oracle = "chunks" if {"changes", "tasks"} & {*method.uses} else "none"
+    oracle = "chunks" if {"changes", "tasks", "competing"} & {*method.uses} else "none"
     spec: dict = {
         "dataset": "tiny",
         "order": {"name": "split"},
         "oracle": {"name": oracle},
-        "restriction": {"train": "none"},
+        "restriction": {"train": "oracle" if "competing" in method.uses else "none"},
         "learner": learner,
         "net": {"name": "mlp"},
         "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20},
@@ -280,6 +280,8 @@ def _cell(file: Path, method: methods.Method, learner: dict) -> dict | None:
         spec[part] = supported[spec[part]["name"]] | spec[part]
     if spec["order"]["name"] not in ("split", "permuted_pixels") and spec["oracle"]["name"] == "chunks":
         spec["oracle"] = {"name": "none"}
+    if spec["oracle"]["name"] == "none":
+        spec["restriction"] = {"train": "none"}
     return spec
 
 

@@ -138,13 +138,40 @@ class Method:
         """
         return self.net(x)
 
-    def loss(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The mean cross-entropy of logits [B, K] with labels y [B], over the classes that the paper lets compete.
+    def loss(
+        self,
+        logits: torch.Tensor,
+        y: torch.Tensor,
+        *,
+        weight: torch.Tensor | None = None,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+    ) -> torch.Tensor:
+        """The cross-entropy of logits [B, K] with labels y [B], over the classes that the paper lets compete.
 
-        A paper may let only the classes of a task compete. A method with another loss learns with all classes.
+        It is `F.cross_entropy` over these classes, with its keywords: the weight of each class [K], the share that
+        label smoothing spreads over them, and the reduction, `mean`, `sum` or `none`. Where all classes compete, it is
+        `F.cross_entropy(logits, y)`. A paper may let only the classes of a task compete.
         """
-        rest = None if self._competing is None else ~self._competing
-        return F.cross_entropy(logits if rest is None else logits.masked_fill(rest, -torch.inf), y)
+        if self._competing is None or not label_smoothing:
+            given = {"weight": weight, "label_smoothing": label_smoothing, "reduction": reduction}
+            return F.cross_entropy(self.masked(logits, y), y, **given)  # type: ignore[arg-type]
+        beside = self._competing[y]
+        weights = torch.ones_like(logits[0]) if weight is None else weight
+        logs = (weights * self.masked(logits, y).log_softmax(dim=1)).masked_fill(~beside, 0.0)  # not 0 · -inf
+        smooth = logs.sum(dim=1) / beside.sum(dim=1)
+        each = -torch.lerp(logs.gather(1, y[:, None])[:, 0], smooth, label_smoothing)
+        if reduction == "mean":
+            return each.sum() / weights[y].sum()
+        return each.sum() if reduction == "sum" else each
+
+    def masked(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The logits [B, K] with -inf at classes that the paper does not let compete with labels y [B].
+
+        They are for a loss of your own. An item of a memory has the classes that competed when its class last came.
+        Where all classes compete, the logits are returned as they are.
+        """
+        return logits if self._competing is None else logits.masked_fill(~self._competing[y], -torch.inf)
 
     def optimize(self, parameters: Iterable[torch.Tensor]) -> torch.optim.Optimizer:
         """The budget's optimiser over other parameters, for example of a net that has grown."""
@@ -202,8 +229,7 @@ class OneSeed(Learner):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         method, changes = self.method, self.setting.changes
         x, truth, labels = x[0], y[0], y[0].clone()
-        mask = self.mask(t)
-        method._competing = None if mask is None else mask[0].clone()
+        mask = self._restrict(t)
         logits = None
         if self.predicts:
             with self.evaluation(), torch.no_grad():
@@ -224,6 +250,15 @@ class OneSeed(Learner):
         whole = not self.predicts or type(method).predict is Method.predict  # other scores are no logits
         loss = F.cross_entropy(logits if mask is None else logits.masked_fill(~mask[0], -torch.inf), truth)
         return Observed(loss[None] if whole else None, logits[None])
+
+    def _restrict(self, t: int) -> torch.Tensor | None:
+        """The mask of step t, [1, K]; the method knows it from now on, bool [K, K], by class those beside it."""
+        mask, method = self.mask(t), self.method
+        if mask is not None:
+            if method._competing is None:  # a class that has not come yet has all classes beside it
+                method._competing = torch.ones(self.classes, self.classes, dtype=torch.bool, device=mask.device)
+            method._competing[mask[0]] = mask[0]
+        return mask
 
     def predicted(self, x: torch.Tensor) -> torch.Tensor:
         """The method's scores [B, K] of images x [B, C, H, W]; its draws for them are drawn again for others."""
@@ -275,10 +310,10 @@ class OneSeed(Learner):
         return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
 
     def needed_to_answer(self) -> object:
-        """The net; with a `predict` of its own all that the method holds, but for memory and optimiser."""
+        """The net; with a `predict` of its own all that the method holds, but for memory, optimiser and `loss`."""
         if type(self.method).predict is Method.predict:
             return self.method.net
-        return {key: value for key, value in vars(self.method).items() if key not in ("memory", "optimizer")}
+        return {key: value for key, value in vars(self.method).items() if key not in ("memory", "optimizer", "_competing")}
 
     def uncounted(self) -> Sequence[object]:
         """The images of the memory, which `memory_use` counts as the data set has them."""

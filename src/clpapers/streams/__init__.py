@@ -1,12 +1,12 @@
 """Streams: orders of a data set's items, their tasks by an oracle, and PyTorch data sets that follow a stream file.
 
-`StreamDataset`, `StreamBatchSampler` and `to_avalanche` (clpapers.streams.dataset) need torch, which nothing else here
-imports.
+`Images`, `StreamDataset`, `StreamBatchSampler` and `to_avalanche` (clpapers.streams.dataset) need torch, which nothing
+else here imports.
 """
 
 from importlib import import_module
 
-__all__ = ("StreamBatchSampler", "StreamDataset", "to_avalanche")
+__all__ = ("Images", "StreamBatchSampler", "StreamDataset", "to_avalanche")
 
 
 def __getattr__(name: str) -> object:

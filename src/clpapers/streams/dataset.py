@@ -1,4 +1,7 @@
-"""Follow a stream file with any map-style PyTorch data set: items, batches, or an Avalanche benchmark."""
+"""Follow a stream file with any map-style PyTorch data set: items, batches, or an Avalanche benchmark.
+
+`Images` is such a data set, of the pipeline's own files.
+"""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +15,7 @@ from PIL import Image
 from torch.utils.data import Dataset, Sampler, get_worker_info
 
 from clpapers.datasets.arrays import Split, canonical, checksum
+from clpapers.datasets.arrays import load as load_split
 from clpapers.streams.stream import ITEM_ORDER, batches, load
 
 IMAGE, LABEL = ("image", "img", "pixel_values", "x"), ("label", "labels", "fine_label", "target", "y")
@@ -29,6 +33,33 @@ class Item(NamedTuple):
     task: int
     timestamp: float
     boundary: bool
+
+
+class Images(Dataset):
+    """The images of a data set that the pipeline has fetched and verified: items of image, float32 [C, H, W], and label.
+
+    Pixels lie in [0, 1]. `data` has them as bytes [N, H, W, C], `targets` the labels, int64 [N].
+
+    Parameters
+    ----------
+    file: results/<scale>/datasets/<name>.npz.
+    split: train or test.
+
+    Raises ValueError, with the remedy, for a file that is not there, and for one of features.
+    """
+
+    def __init__(self, file: Path | str, split: str):
+        if not Path(file).is_file():
+            raise ValueError(f"{file}: no such file; snakemake {file} --cores fetches it, in the project's folder")
+        self.data, self.targets, *_ = load_split(file, split)
+        if self.data.dtype != np.uint8:
+            raise ValueError(f"{file}: holds features, not images; use its arrays")
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, position: int) -> tuple[torch.Tensor, int]:
+        return torch.from_numpy(self.data[position]).movedim(-1, 0) / 255, int(self.targets[position])
 
 
 class StreamDataset(Dataset):
