@@ -343,7 +343,9 @@ def test_an_item_of_a_memory_competes_with_the_classes_that_did_when_its_class_c
     assert unseen.isfinite().all()
 
 
-@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1}, {"reduction": "sum"}, {"weight": torch.arange(1.0, 6)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"label_smoothing": 0.1}, {"reduction": "sum"}, {"weight": torch.arange(1.0, 6)}]
+)
 def test_where_all_compete_its_loss_is_pytorch_s(options):
     method, _ = alone(Plain)
     logits, y = torch.randn(6, 5), torch.tensor([0, 1, 2, 3, 4, 0])

@@ -164,7 +164,7 @@ def noise(size: Sizes, *, features: bool = False) -> loop.Data:
 
 
 def beside_baseline(plan: Plan, label: str) -> tuple[str, Target, list[tuple[Cell, Cell]]] | None:
-    """The first table that compares a plan's method with ER, or with plain training: the baseline, the table, the pairs.
+    """The first table that compares a plan's method with ER, or plain training: the baseline, the table, the pairs.
 
     A pair is a cell of the method and the baseline's with the same other factors. None where no table has both.
     """

@@ -261,9 +261,9 @@ def _of_class(file: Path, node: ast.ClassDef) -> dict:
         kind = TYPES.get(ast.unparse(keyword.annotation) if keyword.annotation else type(value).__name__)
         options[keyword.arg] = ({"type": kind} if kind else {}) | ({} if default is None else {"default": value})
     attributes = [each for each in ast.walk(node) if isinstance(each, ast.Attribute)]
-    named = [each for each in attributes if ast.unparse(each) in ("self.loss", "self.masked")]
-    own = functions.keys() | {each.attr for each in named if isinstance(each.ctx, ast.Store)}
-    competing = {each.attr for each in named} - own
+    losses = [each for each in attributes if ast.unparse(each) in ("self.loss", "self.masked")]
+    own = functions.keys() | {each.attr for each in losses if isinstance(each.ctx, ast.Store)}
+    competing = {each.attr for each in losses} - own
     uses = {"changes": functions.keys() & {"begin_task", "end_task"}, "competing": competing}
     return {"options": options, "uses": [fact for fact, used in uses.items() if used]}
 

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 def report(task: JobContext[PapersJob]) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
-    from clpapers.report import site
+    from clpapers.report import own_methods, site
     from clpapers.report.paper import gather
 
     for path in task.job.inputs:
         if not path.is_file():
             raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
     with task.recording(papers=task.job.papers):
-        site.write(gather(task.plan, task.job.papers), task.out.parent)
+        papers = gather(task.plan, task.job.papers)
+        site.write(papers, task.out.parent, own_methods.gather(task.plan, papers))

@@ -90,8 +90,8 @@ def canonical_run(
         if test_restriction != "none":
             named = next((name for name, found in evaluated.items() if found == oracle), None)
             if named is None and method.file:
-                by_test = f"the test is restricted by the oracle {oracle['name']}, which learner {method.name} does not see"
-                raise ConfigError(f"{where}: {by_test if 'competing' in uses else UNAWARE.format(method.name)}")
+                unseen = f"the oracle {oracle['name']} restricts the test, and learner {method.name} does not see it"
+                raise ConfigError(f"{where}: {unseen if 'competing' in uses else UNAWARE.format(method.name)}")
             if named is None:
                 remedy = "; give it a name under oracles, and list that" if isinstance(spec["oracle"], dict) else ""
                 missing = f"{spec['oracle']!r} is missing, which restricts the test{remedy}"

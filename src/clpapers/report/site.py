@@ -14,7 +14,7 @@ import posixpath
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -25,7 +25,8 @@ from clpapers.archive.check import manifest_of
 from clpapers.evidence import verdict_names
 from clpapers.evidence.differences import forest, scatter
 from clpapers.graph.pages import DOCS, THEME, copy_path
-from clpapers.report import pages
+from clpapers.report import own_methods, pages
+from clpapers.report.own_methods import OwnMethod
 from clpapers.report.paper import Paper
 from clpapers.targets.figure import write_figure
 from clpapers.targets.style import STYLE
@@ -49,8 +50,8 @@ class SiteError(provenance.Refusal):
     """The site cannot be built; one line: file, fault."""
 
 
-def write(papers: list[Paper], folder: Path) -> None:
-    """Write the site of some papers into `folder`, which it replaces.
+def write(papers: list[Paper], folder: Path, own: Collection[OwnMethod] = ()) -> None:
+    """Write the site of some papers, and of methods from outside, into `folder`, which it replaces.
 
     The working folder's docs/ has the guides and the findings; without it the site is the papers' pages alone.
     """
@@ -58,11 +59,14 @@ def write(papers: list[Paper], folder: Path) -> None:
         source = Path(scratch, "source")
         shutil.copytree(THEME, source, ignore=shutil.ignore_patterns("__pycache__"))
         provenance.write_text(source / "_static" / "grades.css", _grades())
-        pages_of_papers = {f"{DOCS}/{place}": (place, text) for place, text in _of_papers(papers, source).items()}
+        made_here = _of_papers(papers, source) | own_methods.texts(own)
+        own_methods.draw(own, source)
+        pages_of_papers = {f"{DOCS}/{place}": (place, text) for place, text in made_here.items()}
         found = _of_docs(source) | pages_of_papers
         places = {path: place for path, (place, _) in found.items()}
         texts = {place: _moved(text, path, place, source, places) for path, (place, text) in found.items()}
-        for place, text in (texts | _sections(texts, papers)).items():
+        texts[pages.HOME] = own_methods.linked(texts[pages.HOME], own)
+        for place, text in (texts | _sections(texts, papers, [each.page for each in own])).items():
             provenance.write_text(source / place, text)
         made = Path(scratch, "site")
         _build(source, made, Path(scratch, "trees"))
@@ -161,19 +165,23 @@ def _of_papers(papers: list[Paper], source: Path) -> dict[str, str]:
     return pages.texts(papers, pictures, files="../files")
 
 
-def _sections(texts: Mapping[str, str], papers: list[Paper]) -> dict[str, str]:
-    """The pages that list others, and the first page with the tree of all."""
+def _sections(texts: Mapping[str, str], papers: list[Paper], methods: Iterable[str]) -> dict[str, str]:
+    """The pages that list others, and the first page with the tree of all. methods: the pages of those from outside."""
     names = {path.removesuffix(".md") for path in texts}
-    own = []
+    own, of_methods = [], [path.removesuffix(".md") for path in methods]
     for paper in papers:
         of_paper = pages.page_of(paper.name), f"findings/{paper.name}", pages.runs_page_of(paper.name)
         own += [page for page in (path.removesuffix(".md") for path in of_paper) if page in names]
+    own += sorted(
+        name for name in names - {*own} if name.startswith(("reproduction/", "findings/"))
+    )  # of no built paper
     decisions = sorted(name for name in names if name.startswith("decisions/"))
     guides, project = ([name for name in some if name in names] for some in (GUIDES, PROJECT))
-    listed = {*own, *decisions, *guides, *project, "index", "holds", "gallery"}
-    rest = sorted(name for name in names - listed if not name.startswith("findings/"))
+    listed = {*own, *of_methods, *decisions, *guides, *project, "index", "holds", "gallery"}
+    rest = sorted(names - listed)
     sections = {
         "papers": ("Papers", own),
+        "methods": ("Your methods", of_methods),
         "guides": ("Guides", guides),
         "reference": ("Reference", [*API, *rest]),
         "project": ("Project", [*project, *decisions]),

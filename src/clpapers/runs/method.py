@@ -313,7 +313,9 @@ class OneSeed(Learner):
         """The net; with a `predict` of its own all that the method holds, but for memory, optimiser and `loss`."""
         if type(self.method).predict is Method.predict:
             return self.method.net
-        return {key: value for key, value in vars(self.method).items() if key not in ("memory", "optimizer", "_competing")}
+        return {
+            key: value for key, value in vars(self.method).items() if key not in ("memory", "optimizer", "_competing")
+        }
 
     def uncounted(self) -> Sequence[object]:
         """The images of the memory, which `memory_use` counts as the data set has them."""

@@ -36,9 +36,10 @@ class Item(NamedTuple):
 
 
 class Images(Dataset):
-    """The images of a data set that the pipeline has fetched and verified: items of image, float32 [C, H, W], and label.
+    """The images of a data set that the pipeline has fetched and verified.
 
-    Pixels lie in [0, 1]. `data` has them as bytes [N, H, W, C], `targets` the labels, int64 [N].
+    An item is an image, float32 [C, H, W] in [0, 1], and its label. `data` has the pixels as bytes [N, H, W, C],
+    `targets` the labels, int64 [N].
 
     Parameters
     ----------
