@@ -50,6 +50,12 @@ onsuccess:
         )  # the build is complete anyway
     else:
         print(preparation.conclusion(REQUESTED))
+    if OWN:
+        print(
+            "\n".join(
+                user_methods.ending(PLAN, SETTINGS["papers"], BUDGET.made, REQUESTED)
+            )
+        )
 
 
 onerror:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 
 import pytest
 
@@ -115,3 +116,30 @@ def test_a_mistake_in_it_is_one_line_before_anything_starts(project, file, old, 
     assert re.match(f"clpapers: {re.escape(str(file))}{told}", line), line
     assert "Traceback" not in done.stdout
     assert not (project.folder / "results").exists() or not project.results()
+
+
+def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
+    settings = ["--config", f"methods=[{file}]"]
+    done = built.snakemake("all", "--cores", "2", *settings)
+    assert done.returncode == 0, done.stdout
+    (last,) = re.findall(
+        r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$", done.stdout, re.M
+    )
+    assert shlex.split(last)[:3] == ["snakemake", "report", "--cores"]
+    done = built.snakemake(*shlex.split(last)[1:2], "--cores", "2", *shlex.split(last)[3:])
+    assert done.returncode == 0, done.stdout
+    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", done.stdout, re.M)
+    shown = (built.folder / page).read_text(encoding="utf-8")
+    record = json.loads((built.folder / "results/mini/report/index.record.json").read_text(encoding="utf-8"))
+    assert (
+        page.removeprefix("results/mini/report/")
+        in (built.folder / "results/mini/report/manifest-sha256.txt").read_text()
+    )
+    assert record["papers"] == ["mini"]
+    for part in ("SHA-256 <code", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
+        assert part in shown, part
+    with (built.folder / f"{TABLE}.paired.csv").open(encoding="utf-8", newline="") as lines:
+        pairs = [line for line in csv.DictReader(lines) if line["second"] == "mine §"]
+    assert len(pairs) == 4
+    for pair in pairs:
+        assert f"{-float(pair['difference']):+.2f}".replace("-", "−") in shown

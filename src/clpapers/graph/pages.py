@@ -49,6 +49,11 @@ def outputs(plan: Plan) -> list[Path]:
     return [folder / "index.html", folder / MANIFEST]
 
 
+def method_page(plan: Plan, label: str) -> Path:
+    """The page of a method from outside."""
+    return outputs(plan)[0].parent / "methods" / f"{label}.html"
+
+
 def copy_path(path: Path) -> Path:
     """The place of a copy of a target's file, below the folder of such copies."""
     return Path(path.parent.name, path.name)

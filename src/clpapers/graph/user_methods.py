@@ -9,9 +9,10 @@ import functools
 import importlib.util
 import itertools
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from clpapers.cache import Cache
@@ -23,7 +24,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.schemas import violations
 from clpapers.config.settings import all_papers
-from clpapers.graph import jobs
+from clpapers.graph import jobs, pages
 from clpapers.provenance import ProvenanceError, module_file, read_record
 
 LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -114,6 +115,41 @@ def placement(plan: Plan, label: str) -> list[str]:
             if named := [name for name, each in partly.items() if each is part]:
                 why = f"they restrict the classes that compete; {_remedy(plan, label)}" if unaware else reason
                 lines.append(f"{told} {len(named)}, {', '.join(named)}: {why}")
+    return lines
+
+
+def ending(
+    plan: Plan, papers: Collection[str], made: Mapping[str, Mapping[Path, Collection[int]]], requested: Collection[str]
+) -> list[str]:
+    """The lines that end a build: each method from outside, the runs that it trained, those there are, and its page.
+
+    papers: of the build, where it builds no files by name. made: by cell, the result files of this build with their
+    seeds. requested: its targets, as Snakemake has them.
+    """
+    lines, of_files = [], [Path(each).parts[3] for each in requested if len(Path(each).parts) > 4]
+    papers = [paper for paper in plan.titles if paper in (of_files or papers)]
+    for copy in plan.methods:
+        label = Path(copy).stem.partition("-")[0]
+        compared = [target for target in plan.targets.values() if label in target.spec.get("own", {})]
+        shown = [target for target in compared if target.paper in papers]
+        cells = {cell.hash: cell for target in shown for factors, cell in target.cells if factors["learner"] == label}
+        wanted, there = (
+            sum(map(len, each))
+            for each in (
+                [plan.seeds_of(cell) for cell in cells.values()],
+                [seeds for cell in cells.values() for seeds in plan.results(cell).values()],
+            )
+        )
+        trained = sum(len(seeds) for key in cells for seeds in made.get(key, {}).values())
+        told = f"{label}: this build trained {trained:,} of its runs; {there:,} of {wanted:,} are there"
+        page = pages.method_page(plan, label)
+        if "report" in requested and page.is_file():
+            lines.append(f"{told}; its page: {page}")
+            continue
+        chosen = [f"methods=[{', '.join(plan.methods)}]", f"papers=[{', '.join(papers)}]"]
+        chosen += [f"scale={plan.scale}"] * (plan.scale != "paper")
+        command = shlex.join(["snakemake", "report", "--cores", "--config", *chosen, "hours=0"])
+        lines.append(f"{told}; to build its page: {command}")
     return lines
 
 

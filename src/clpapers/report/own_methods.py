@@ -20,7 +20,7 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.evidence import verdict_names
-from clpapers.metrics.intervals import critical, summarise, welch
+from clpapers.metrics.intervals import CONFIDENCE, critical, summarise, welch
 from clpapers.provenance import as_published, sha256
 from clpapers.report.findings import slug
 from clpapers.report.pages import page_of as paper_page_of
@@ -40,15 +40,16 @@ LOOKS = {
 ROW, HEAD, FOOT, SIZE = 0.17, 0.25, 0.42, 7  # inches: a line, a title, an axis; points of a label
 REACH = 2  # times the largest difference that a panel shows on either side; what lies further out is an arrow
 DECIMALS = 2  # of a difference
+FEWEST = 3  # streams that decide a difference
 UP = "../"  # from these pages to docs/
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A method less a baseline, in the metric's unit, with the 95 % interval; NaN where one run gives none.
+    """A method less a baseline, in the metric's unit, with the interval that decides; NaN where one run gives none.
 
     paired: whether it is over the same streams; or the two means stand side by side. n: streams, or the fewer runs.
-    better: 1 where more is better, −1 where less is.
+    sd: of the differences by stream, NaN without pairs. better: 1 where more is better, −1 where less is.
     """
 
     baseline: str
@@ -57,22 +58,20 @@ class Difference:
     high: float
     n: int
     paired: bool
+    sd: float
     better: int
 
     @property
     def standing(self) -> str:
         """Whether the interval leaves zero out, and on which side."""
-        if self.low > 0 or self.high < 0:
+        if self.n >= FEWEST and (self.low > 0 or self.high < 0):
             return AHEAD if self.value * self.better > 0 else BEHIND
         return UNDECIDED
 
-    def decided_by(self, runs: int) -> bool:
-        """Whether so many streams would leave zero out of the interval, if mean and spread stayed as they are."""
-        half = (self.high - self.low) / 2
-        if not self.paired or np.isnan(half) or runs <= self.n:
-            return False
-        spread = half * np.sqrt(self.n) / critical(self.n - 1)
-        return bool(abs(self.value) > critical(runs - 1) * spread / np.sqrt(runs))
+    def decided_by(self, runs: int, comparisons: int) -> bool:
+        """Whether so many streams would decide it among some comparisons, if mean and spread stayed as they are."""
+        confidence = 1 - (1 - CONFIDENCE) / comparisons  # of the first of Holm's
+        return runs > self.n and bool(abs(self.value) > critical(runs - 1, confidence) * self.sd / np.sqrt(runs))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +114,12 @@ class Row:
     def to_decide(self) -> list[Difference]:
         """The undecided differences that all runs of the target would decide, if they stayed as they are."""
         seeds = len(self.section.target.seeds)
-        found = (each for place in self.places for each in place.differences if each.standing == UNDECIDED)
-        return [each for each in found if each.decided_by(seeds)]
+        return [
+            each
+            for place in self.places
+            for each in place.differences
+            if each.standing == UNDECIDED and each.decided_by(seeds, len(place.differences))
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,13 +212,16 @@ def _difference(
             baseline,
         }:
             sign = 1 if pair["first"] == own else -1
-            low, high = sorted((sign * pair["low"], sign * pair["high"]))
-            return Difference(baseline, sign * pair["difference"], low, high, int(pair["n"]), True, better)
+            corrected = "_holm" if "low_holm" in pair else ""
+            low, high = sorted(sign * pair[f"{end}{corrected}"] for end in ("low", "high"))
+            value = sign * pair["difference"]
+            sd = abs(value / pair["effect"]) if pair["effect"] else float("nan")
+            return Difference(baseline, value, low, high, int(pair["n"]), True, sd, better)
     ours, theirs = means.loc[label], means.loc[other]
     estimate = welch(ours["mean"], ours["se"], ours["n"], theirs["mean"], theirs["se"], theirs["n"])
     low, high = (float(end) for end in estimate.interval())
     n = int(min(ours["n"], theirs["n"]))
-    return Difference(baseline, float(ours["mean"] - theirs["mean"]), low, high, n, False, better)
+    return Difference(baseline, float(ours["mean"] - theirs["mean"]), low, high, n, False, float("nan"), better)
 
 
 # --- the pictures ----------------------------------------------------------------------------------------------
@@ -296,8 +302,8 @@ def _page(method: OwnMethod) -> Iterator[str]:
     runs = {(cell.hash, seed) for row in method.rows for cell in row.cells for seed in _seeds(row, cell)}
     took = sum(file["hours"] for file in _files(method.rows).values())
     trained = f"It has {len(runs):,} runs, which took {took:,.2g} core-hours." if runs else "It has no run yet."
-    yield f"{trained} {_price(method.hours)} `{method.command}` trains as many of them as N hours take."
-    yield from ("", f"Its file is kept as `{method.file}`, SHA-256 `{sha256(method.file)[:12]}`.", "")
+    yield from (f"{trained} {_price(method.hours)}", "", "```", method.command, "```", "")
+    yield from (f"Its file is kept as `{method.file}`, SHA-256 `{sha256(method.file)[:12]}`.", "")
     placed = [row for row in method.rows if row.places]
     if placed:
         yield from _summary(placed)
@@ -329,8 +335,10 @@ def _files(rows: Iterable[Row]) -> dict[Path, dict]:
 
 def _price(hours: float | None) -> str:
     if hours is None:
-        return "Nobody measured yet what its other runs take;"
-    return f"Its other runs take {price(hours)} of one core;" if hours else "No run of it is left;"
+        return "A build with hours measures what its other runs take, and trains as many as N hours hold:"
+    if not hours:
+        return "No run of it is left. This builds its page again:"
+    return f"Its other runs take {price(hours)} of one core. This trains as many of them as N hours hold:"
 
 
 def _section(row: Row) -> str:
@@ -342,8 +350,9 @@ def _section(row: Row) -> str:
 def _summary(rows: list[Row]) -> Iterator[str]:
     yield from ("## Its place", "")
     yield (
-        "Its place is the rank of its mean. It is ahead of a method, or behind, where the 95 % interval of their "
-        "difference leaves out 0, without correction for several comparisons. With one run there is no interval."
+        "Its place is the rank of its mean. It is ahead of a method, or behind, where the interval of their difference "
+        f"leaves out 0, over {FEWEST} streams or more. The interval is that of a test at 5 %, with Holm's correction "
+        "for the comparisons in the same column and metric."
     )
     lines = []
     for row in rows:
@@ -379,7 +388,7 @@ def _table(method: OwnMethod, row: Row) -> Iterator[str]:
         for place in row.places
         for each in place.differences
     ]
-    heads = ["column", "metric", "less", "difference, 95 %", "streams" if all(paired) else "runs", "standing"]
+    heads = ["column", "metric", "less", "difference", "streams" if all(paired) else "runs", "standing"]
     yield from (f"<details><summary>{len(lines)} differences</summary>", "", *markdown_table(heads, lines))
     yield from ("", "</details>", "")
 
