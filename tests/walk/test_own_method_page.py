@@ -53,7 +53,7 @@ def test_its_page_has_its_place_and_differences_on_both_screens(user, browser, s
         own = [line for line in csv.DictReader(lines) if line["second"] == "der_pp §" and line["difference"]]
     assert len(own) == 12
     for line in own:
-        assert f"{-float(line['difference']):+.2f} [" in shown, line
+        assert f"{-float(line['difference']):+z.2f} [" in shown, line
     pictures = browser.find_elements(By.CSS_SELECTOR, "article img")
     assert len(pictures) == 2
     for picture in pictures:
