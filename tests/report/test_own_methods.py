@@ -9,7 +9,6 @@ import pytest
 from clpapers.metrics.intervals import paired, welch
 from clpapers.report import own_methods
 from clpapers.report.own_methods import AHEAD, BEHIND, UNDECIDED, Difference
-from clpapers.targets.paired import pairs
 
 ER, MINE = [30.0, 31.0, 33.0], [35.0, 37.0, 39.0]  # of seeds 0, 1, 2
 ACE = {3: 40.0, 4: 44.0}  # by seed: none that the others have
@@ -30,7 +29,7 @@ def section(tmp_path):
     grid = {"dataset": ["mnist"], "learner": ["er", "ace", "mine"]}
     spec = {"names": names, "grid": grid, "metrics": ["final_accuracy"], "own": {"mine": {}}}
     target = SimpleNamespace(spec=spec, metrics=tmp_path / "metrics.csv")
-    return SimpleNamespace(target=target, pairs=pairs(spec, data).dropna(subset="difference").to_dict("records"))
+    return SimpleNamespace(target=target)
 
 
 def test_it_is_paired_where_streams_are_the_same_and_by_means_elsewhere(section):

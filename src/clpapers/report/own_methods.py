@@ -28,6 +28,7 @@ from clpapers.report.paper import Paper, Section
 from clpapers.targets.figure import write_figure
 from clpapers.targets.footnotes import NOT_RUN, levels, price
 from clpapers.targets.markdown import markdown, markdown_table
+from clpapers.targets.paired import FEWEST, pairs
 from clpapers.targets.style import COLUMN, STYLE
 from clpapers.targets.table import signed
 
@@ -40,7 +41,6 @@ LOOKS = {
 ROW, HEAD, FOOT, SIZE = 0.17, 0.25, 0.42, 7  # inches: a line, a title, an axis; points of a label
 REACH = 2  # times the largest difference that a panel shows on either side; what lies further out is an arrow
 DECIMALS = 2  # of a difference
-FEWEST = 3  # streams that decide a difference
 UP = "../"  # from these pages to docs/
 
 
@@ -183,41 +183,40 @@ def _places(section: Section, label: str) -> Iterator[Place]:
     data = pd.read_csv(section.target.metrics)
     if row != "learner" or not {row, column, "metric", "value"} <= set(data):
         return
+    compared = pairs(spec, data[data["metric"].isin(spec["metrics"])])
+    own = named(spec, label)
     for across in levels(spec, data, column):
         for metric in spec["metrics"]:
+            here = compared[(compared["column"] == named(spec, across)) & (compared["metric"] == metric)]
+            of_both = {frozenset((pair["first"], pair["second"])): pair for pair in here.to_dict("records")}
             cells = data[(data[column] == across) & (data["metric"] == metric)]
             means = summarise(cells, [row]).set_index(row)
             if label not in means.index:
                 continue
             smaller = catalogue.metrics()[metric].better == "smaller"
             ranks = means["mean"].rank(ascending=smaller, method="min")
-            differences = [
-                _difference(section, across, metric, label, other, means, -1 if smaller else 1)
-                for other in levels(spec, cells, row)
-                if other != label
-            ]
+            differences = []
+            for other in (each for each in levels(spec, cells, row) if each in means.index and each != label):
+                pair = of_both.get(frozenset((own, named(spec, other))))
+                sides = means.loc[label], means.loc[other]
+                differences.append(_difference(pair, own, named(spec, other), *sides, -1 if smaller else 1))
             names = named(spec, across), metric, named(spec, metric)
             yield Place(*names, int(ranks[label]), len(ranks), int(means["n"][label]), differences)
 
 
 def _difference(
-    section: Section, across: str, metric: str, label: str, other: str, means: pd.DataFrame, better: int
+    pair: dict | None, own: str, baseline: str, ours: pd.Series, theirs: pd.Series, better: int
 ) -> Difference:
-    """A method less another: paired by stream where both have common ones, else by their means (Welch)."""
-    spec = section.target.spec
-    own, baseline = named(spec, label), named(spec, other)
-    for pair in section.pairs:
-        if (pair["column"], pair["metric"]) == (named(spec, across), metric) and {pair["first"], pair["second"]} == {
-            own,
-            baseline,
-        }:
-            sign = 1 if pair["first"] == own else -1
-            corrected = "_holm" if "low_holm" in pair else ""
-            low, high = sorted(sign * pair[f"{end}{corrected}"] for end in ("low", "high"))
-            value = sign * pair["difference"]
-            sd = abs(value / pair["effect"]) if pair["effect"] else float("nan")
-            return Difference(baseline, value, low, high, int(pair["n"]), True, sd, better)
-    ours, theirs = means.loc[label], means.loc[other]
+    """A method less another: paired by stream where both have common ones, else by their means (Welch).
+
+    pair: of both, a line of `paired.pairs`. ours, theirs: as `summarise` has them.
+    """
+    if pair is not None and pair["n"]:
+        sign = 1 if pair["first"] == own else -1
+        low, high = sorted((sign * pair["low_holm"], sign * pair["high_holm"]))
+        value = sign * pair["difference"]
+        sd = abs(value / pair["effect"]) if pair["effect"] else float("nan")
+        return Difference(baseline, value, low, high, int(pair["n"]), True, sd, better)
     estimate = welch(ours["mean"], ours["se"], ours["n"], theirs["mean"], theirs["se"], theirs["n"])
     low, high = (float(end) for end in estimate.interval())
     n = int(min(ours["n"], theirs["n"]))
@@ -374,10 +373,8 @@ def _table(method: OwnMethod, row: Row) -> Iterator[str]:
         alone = f"{method.label} less each method, {place.column}, {place.named}"
         yield f"![{markdown(alone)}]({UP}{picture_of(method, row, i)})"
     paired = [each.paired for place in row.places for each in place.differences]
-    same = "on the same streams"
-    told = f"All pairs are {same}." if all(paired) else "A hollow mark is a method without common streams."
-    signs = "Green: ahead; red: behind; grey: undecided."
-    yield from ("", f"{signs} {told}" if any(paired) else signs, "", *_rows(method, row), "")
+    told = "All are over common streams." if all(paired) else "A hollow mark compares means: no stream is common."
+    yield from ("", f"Green: ahead; red: behind; grey: undecided. {told}", "", *_rows(method, row), "")
     lines = [
         [
             *(markdown(place.column), place.named, markdown(each.baseline)),
