@@ -53,6 +53,19 @@ def test_the_help_lists_what_people_use_and_names_the_stages_below(capsys):
         assert name in below.replace(",", " ").split()
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("tyr", "try"), ("summry", "summary"), ("trian", "train"), ("lineages", "lineage")]
+)
+def test_a_mistyped_command_gets_its_neighbour(typed, meant, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([typed])
+    assert end.value.code == 2
+    assert f"'{typed}' is no command; do you mean {meant}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["qqqqqqqq"])
+    assert "clpapers --help lists them" in capsys.readouterr().err
+
+
 def test_the_version(capsys):
     assert said_by(capsys, "--version")[1].startswith("clpapers ")
 

@@ -1,5 +1,6 @@
 """A method from outside: what its file must be, and the line that says what it is not."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -221,3 +222,52 @@ def test_the_papers_own_knows_nothing_of_it(tmp_path):
         assert (one.of_paper.cells, one.of_paper.selections) == (other.cells, other.selections)
         assert any(factors["learner"] == "mine" for factors, _ in (*one.cells, *one.selections))
     assert without.cells.keys() < with_it.cells.keys()
+
+
+PLAIN = """\
+import torch.nn.functional as F
+from clpapers import Method
+
+
+class Mine(Method):
+    def observe(self, x, y):
+        logits = self.net(x)
+        LOSS.backward()
+        return logits
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "knows"),
+    [
+        ("F.cross_entropy(logits, y)", False),
+        ("self.loss(logits, y)", True),
+        ("F.nll_loss(self.masked(logits, y).log_softmax(1), y)", True),
+    ],
+)
+def test_a_table_that_restricts_the_classes_has_a_row_of_a_method_that_asks_for_them(tmp_path, loss, knows):
+    """Told by name: Figures 4 and 5 of `desiderata` have a head for each task, Figures 2 and 3 have one for all."""
+    file = tmp_path / "mine.py"
+    file.write_text(PLAIN.replace("LOSS", loss))
+    methods = [str(file)]
+    plan = Plan("paper", ["desiderata"], methods=methods)
+    rows = {name for name, target in plan.targets.items() if any(f["learner"] == "mine" for f, _ in target.cells)}
+    assert {"desiderata/figure2", "desiderata/figure3"} <= rows
+    assert ({"desiderata/figure4", "desiderata/figure5"} <= rows) == knows
+    first, *rest = user_methods.placement(Plan("paper", all_papers(), methods=methods), "mine")
+    count, total = map(int, re.match(r"a row in (\d+) of the (\d+) tables and figures", first).groups())
+    restricted = [line for line in rest if "they restrict the classes that compete; only `self.loss`" in line]
+    if knows:
+        assert (count, restricted) == (total, [])
+    else:
+        none, part = restricted
+        names = none.partition(":")[0].split(", ")[1:]
+        assert count + len(names) == total
+        assert {"desiderata/figure4", "desiderata/figure5"} <= set(names)
+        assert part.startswith("a part of its row in ")
+
+
+def test_a_learner_is_told_in_its_own_words(file):
+    file.write_text(FILE.replace('    "needs": {"net.name": ["mlp"]},\n', ""))
+    told = user_methods.placement(Plan("smoke", all_papers(), methods=[str(file)]), "mine")
+    assert any('declare that it "uses" "competing", and train by `self.loss`' in line for line in told)
