@@ -27,7 +27,7 @@ def test_each_command_leads_to_the_next_until_a_page(user):
     page = re.fullmatch(r"mine: this build trained 0 of its runs; 0 of [\d,]+ are there; its page: (\S+)", last)[1]
     text = (user.folder / page).read_text(encoding="utf-8")
     assert "It has no run yet." in text
-    assert "hours=N" in text
+    assert "What more would cost and decide" in text
 
 
 def test_a_build_without_a_site_says_how_to_build_the_page(user):
