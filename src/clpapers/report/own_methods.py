@@ -358,9 +358,9 @@ def _summary(rows: list[Row]) -> Iterator[str]:
         for place in row.places:
             counts = [str(place.count(standing)) for standing in (AHEAD, BEHIND, UNDECIDED)]
             name = f"[{row.section.name}](#{slug(row.title)})"
-            lines.append([name, markdown(place.column), place.named, f"{place.rank} of {place.of}", *counts])
+            lines.append([f"{place.rank} of {place.of}", name, markdown(place.column), place.named, *counts])
             lines[-1].append(str(place.runs))
-    heads = ["table", "column", "metric", "place", AHEAD, BEHIND, UNDECIDED, "runs"]
+    heads = ["place", "table", "column", "metric", AHEAD, BEHIND, UNDECIDED, "runs"]
     yield from ("", *markdown_table(heads, lines), "")
 
 
