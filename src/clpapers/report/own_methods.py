@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.catalogue.names import named, row_and_column
+from clpapers.catalogue.names import duration, named, row_and_column
 from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.evidence import verdict_names
@@ -26,7 +26,7 @@ from clpapers.report.findings import slug
 from clpapers.report.pages import page_of as paper_page_of
 from clpapers.report.paper import Paper, Section
 from clpapers.targets.figure import write_figure
-from clpapers.targets.footnotes import NOT_RUN, levels, price
+from clpapers.targets.footnotes import NOT_RUN, levels
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.paired import FEWEST, pairs
 from clpapers.targets.style import COLUMN, STYLE
@@ -337,7 +337,7 @@ def _price(hours: float | None) -> str:
         return "A build with hours measures what its other runs take, and trains as many as N hours hold:"
     if not hours:
         return "No run of it is left. This builds its page again:"
-    return f"Its other runs take {price(hours)} of one core. This trains as many of them as N hours hold:"
+    return f"Its other runs take {duration(3600 * hours)} of one core. This trains as many of them as N hours hold:"
 
 
 def _section(row: Row) -> str:
@@ -413,7 +413,7 @@ def _left(rows: list[Row]) -> Iterator[str]:
     for row in rows:
         undecided = sum(place.count(UNDECIDED) for place in row.places)
         decides = f"{len(row.to_decide)} of {undecided} undecided differences" if row.places else "its first numbers"
-        cost = "not measured" if row.hours is None else price(row.hours) if row.hours else NOT_RUN
+        cost = "not measured" if row.hours is None else duration(3600 * row.hours) if row.hours else NOT_RUN
         counts = f"{row.runs:,} of {row.wanted:,}"
         lines.append([f"[{markdown(row.title)}]({_section(row)})", counts, cost, decides])
     heads = ["table or figure", "runs so far", "the others take", "all of them would decide"]
