@@ -391,6 +391,21 @@ def test_what_no_run_could_decide_otherwise_holds_by_construction():
     assert (held.verdict, held.shown.verdict) == (HOLDS, HOLDS)
 
 
+def test_a_part_that_holds_by_construction_corrects_nothing():
+    """(51 − 53.6) / (1/√3) is −4.503: one-sided p .023 by two degrees, .046 as one of two."""
+    barely = Part((side("ace"),), 53.6)
+    guess = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
+    assert verdict(claim(barely, Part((side("ace"),), 45.0))).verdict == UNDECIDED
+    assert verdict(claim(barely, guess)).verdict == CONTRADICTED
+
+
+def test_a_seed_that_diverged_counts_though_the_other_side_lacks_it():
+    failed = frame(ace=ACE, er=[*ER, np.inf])
+    pair = Part((side("er"), side("ace")))
+    assert verdict(claim(pair, test="within", margin=1000), failed).verdict == CONTRADICTED
+    assert verdict(claim(Part((side("ace"), side("er"))), by=1000), failed).verdict == SUPPORTED
+
+
 def test_computed_memory_is_no_finding_of_runs():
     part = Part((side("ace", "training_memory"), side("er", "training_memory")))
     found = verdict(claim(part), frame("training_memory", ace=[9.0, 9.0], er=[1.0, 1.0]))

@@ -1,5 +1,6 @@
 """The graph of jobs: which job makes a path, and what is said of a path that none makes."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.config.selected_runs import SelectedRuns
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
@@ -68,6 +70,38 @@ def test_what_decides_a_target_is_part_of_its_settings(plan):
     assert before == jobs.job_of(plan, path).settings
     plan.targets["stf/table1"].spec["caption"] += "!"
     assert before != jobs.job_of(plan, path).settings
+
+
+def test_the_seeds_that_a_build_reads_of_a_file_decide_a_targets_metrics(plan):
+    target = plan.targets["stf/table1"]
+    path, cell = target.cells[0][1].folder / "seeds0-1.json", target.cells[0][1]
+
+    def made(*seeds):
+        return jobs.job_of(plan.using(SelectedRuns({cell.hash: {path: list(seeds)}})), target.metrics)
+
+    assert made(0).inputs == made(0, 1).inputs
+    assert made(0).settings == made(0).settings != made(0, 1).settings
+
+
+def test_a_pinned_checksum_of_the_training_part_decides_its_streams(monkeypatch):
+    """Such a stream reads no data; a checksum of the test part has no part in it."""
+    plan = Plan("paper", ["agem"])
+    (path, *_) = (stream_path("paper", *each) for each in plan.targets["agem/table1"].streams if each[0] == "mnist")
+    before = jobs.job_of(plan, path)
+    assert before.inputs == []
+    for split, decides in (("test", False), ("train", True)):
+        monkeypatch.setitem(plan.datasets["mnist"]["sha256"], split, "0" * 64)
+        assert (jobs.job_of(plan, path).settings != before.settings) == decides
+
+
+def test_a_papers_values_decide_a_selection(monkeypatch):
+    plan = Plan("paper", ["agem"])
+    name, search = next(iter(plan.selections.items()))
+    before = jobs.job_of(plan, search.file)
+    other = dataclasses.replace(search, published=dict.fromkeys(search.published, 7))
+    monkeypatch.setitem(plan.selections, name, other)
+    assert jobs.job_of(plan, search.file).inputs == before.inputs
+    assert jobs.job_of(plan, search.file).settings != before.settings
 
 
 @pytest.mark.parametrize(

@@ -66,3 +66,12 @@ def test_a_run_that_did_not_fit_says_only_that(metrics):
     (row,) = learning.measure({"metrics": metrics}, [(FACTORS, "abc", {"seeds": [short]})]).to_dict("records")
     assert (row["metric"], row["value"], row["seed"]) == ("out_of_memory", 1, 5)
     assert np.isnan(row["time"])
+
+
+def test_the_kind_of_machine_that_timed_most_cells_is_kept():
+    """A card timed two cells, a block each; processors timed one, in three blocks."""
+    card, core = RECORD | {"hardware": {"device": "NVIDIA H100", "processor": ""}}, RECORD
+    blocks = [("a", card, 3), ("b", card, 3), *(("c", core, seed) for seed in (3, 4, 3))]
+    inputs = [(FACTORS, key, {"cell": CELL, "seeds": [RUN | {"seed": s}]}, at, NET) for key, at, s in blocks]
+    timed = cost.measure({}, inputs).dropna(subset="hardware").groupby("metric")["cell"].agg(list)
+    assert timed.to_dict() == {"training_seconds": ["a", "b"], "training_seconds elsewhere": ["c", "c", "c"]}

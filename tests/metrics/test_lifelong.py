@@ -251,6 +251,14 @@ def test_curves_by_hand(metric, times, values):
     assert np.isinf(diverged["value"]).all()
 
 
+def test_forgetting_after_two_of_three_tasks_leaves_the_third_out():
+    """The third is answered well before it is learnt and worse after the second task; of the first a tenth is lost."""
+    right = [[[9], [4], [8]], [[8], [9], [2]], [[6], [5], [9]]]
+    tasks = {"classes": [[0], [1], [2]], "total": [[10], [10], [10]], "correct": right}
+    curve = measured("forgetting_by_task", RUN | {"tasks": tasks})
+    assert list(zip(curve["time"], curve["value"])) == [(2, pytest.approx(0.1)), (3, pytest.approx((0.3 + 0.4) / 2))]
+
+
 @pytest.mark.parametrize(("metric", "chances"), [("average_accuracy_by_task", [50]), ("forgetting_by_task", [])])
 def test_an_accuracy_by_task_comes_with_one_chance(metric, chances):
     rows = measured(metric)

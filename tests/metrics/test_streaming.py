@@ -104,6 +104,12 @@ def test_a_run_is_paired_with_the_ideals_on_its_order_and_seed():
             assert values(frame, "omega_all", learner="nn1", order=order, seed=seed) == [pytest.approx(omega)]
 
 
+def test_an_option_of_a_learner_has_the_same_ideal():
+    factors, cell, result = run("nn1")
+    frame = measured((factors | {"learner.batch": 7}, cell, result), run("offline", BETTER))
+    assert values(frame, "omega_all", learner="nn1") == [pytest.approx((1 / 1 + 4 / 6 + 4 / 2) / 3)]
+
+
 @pytest.mark.parametrize(
     "ideal", [run("offline", BETTER, seed=1), run("offline", BETTER, RANDOM), run("bartmap", BETTER)]
 )

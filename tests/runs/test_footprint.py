@@ -1,9 +1,11 @@
 """What learners hold, in bytes, counted by hand on an MLP in float64."""
 
 import pytest
-from tiny import CHUNKS, CPU, OPTIONS, SPLIT, VARIANTS, cell
+import torch
+from tiny import CHUNKS, CPU, OPTIONS, SPLIT, VARIANTS, Way, cell
 
 from clpapers.runs import loop
+from clpapers.runs.footprint import learner_bytes
 from clpapers.streams import orders
 
 P = 192 * 16 + 16 + 16 * 4 + 4  # 8×8 colour images, 16 units, 4 classes
@@ -56,6 +58,16 @@ def column(earlier):
 def test_by_hand(learner, options, training, testing, data):
     for found in held(learner, data, options):
         assert found == {"training": training, "testing": testing * NUMBER}
+
+
+def test_two_views_of_one_storage_count_once(data):
+    """Six numbers of which two are named again, and two numbers apart."""
+    spec = cell("single", {}, "mlp", order=SPLIT)
+    learner = Way(spec, data, [orders.make(SPLIT, data.train_y, 0)]).learner
+    before = learner_bytes(learner, 0)["training"]
+    learner.table = torch.zeros(6, dtype=torch.float64)
+    learner.first, learner.apart = learner.table[:2], torch.zeros(2, dtype=torch.float64)
+    assert learner_bytes(learner, 0)["training"] - before == (6 + 2) * NUMBER
 
 
 def test_adam_holds_two_moments(data):

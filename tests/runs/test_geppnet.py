@@ -88,6 +88,20 @@ def test_units_are_born_in_equal_shares_with_the_first_items():
     assert (learner.V.movedim(1, 2)[later] == 0).all()
 
 
+def test_a_unit_that_is_born_with_the_next_item_does_not_answer_yet():
+    """Asked for the very place of such a unit, which is noise so far, the other units answer alone."""
+    learner = on_its_way(start=5).walk(3)
+    next_ones = [int((born == 3).nonzero()[0]) for born in learner.born]
+    x = torch.stack([w[unit] for w, unit in zip(learner.w, next_ones)])
+    with learner.evaluation():
+        scores = learner.scores(x.view(3, 1, *DATA.train_x.shape[1:]), None)
+    for s in range(3):
+        there = learner.born[s] < 3
+        squares = (learner.w[s, there] - x[s]).square().sum(dim=1)
+        z = torch.exp(-(squares.min() + learner.sharpness * (squares - squares.min())) / (2 * learner.kappa[s] ** 2))
+        torch.testing.assert_close(scores[s, 0], learner.V[s][:, there] @ z)
+
+
 def test_all_items_so_far_are_kept_where_some_are_replayed():
     for replay, items in ((0, 0), (1, 7)):
         learner = on_its_way(replay=replay).walk(7)

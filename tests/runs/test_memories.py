@@ -211,3 +211,11 @@ def test_many_images_are_permuted_as_few(data, monkeypatch):
     monkeypatch.setattr("clpapers.runs.images.PERMUTED_AT_ONCE", 7)
     assert torch.equal(images(items), whole)
     assert torch.equal(images(items[:, 5:6]), whole[:, 5:6])
+
+
+def test_weights_are_of_the_memory_before_the_steps_writes():
+    """Slots of classes 0, 0 and 1; the batch puts class 1 into slot 0. Slot 2 is drawn half of the time."""
+    labels, slots, ends, counts = np.array([0, 0, 1, 1]), np.array([0, 1, 2, 0]), np.array([3, 4]), np.array([0, 3])
+    rng = np.random.default_rng(0)
+    drawn = np.array([weighted_draws(slots, labels, ends, counts, 1, rng)[1, 0] for _ in range(2000)])
+    assert abs((drawn == 2).mean() - 0.5) < 4 * np.sqrt(0.25 / 2000)

@@ -244,6 +244,22 @@ def test_a_test_is_the_same_whenever_it_is_taken():
     assert all(torch.equal(a, b) for a, b in zip(tested.learner.posterior.now, untested.learner.posterior.now))
 
 
+def test_after_a_further_step_other_nets_answer():
+    """Other draws of the posterior's noise, not only another posterior; and the same ones for every test of a step."""
+
+    def noise(learner):
+        q = learner.posterior
+        with learner.evaluation(), torch.no_grad():
+            return (learner.drawn - q.mean[:, None]) / (q.log_variance / 2).exp()[:, None]
+
+    here = way()
+    here.step()
+    first, again = noise(here.learner), noise(here.learner)
+    here.step()
+    assert torch.equal(first, again)
+    assert (noise(here.learner) - first).abs().median() > 0.1
+
+
 # --- coresets ------------------------------------------------------------------------------------------------
 
 

@@ -161,6 +161,12 @@ def test_batches_by_hand(boundaries, n, batch, ends):
     assert found.dtype == np.int64
 
 
+def test_a_last_batch_of_fewer_than_the_least_joins_the_one_before_it():
+    assert stream.batches(np.array([5]), 11, 4, least=2).tolist() == [5, 9, 11]
+    assert stream.batches(np.array([5]), 11, 4, least=3).tolist() == [5, 11]
+    assert stream.batches(np.array([5]), 11, 4, least=1).tolist() == [4, 5, 9, 11]
+
+
 def test_a_task_in_epochs_is_a_batch_an_epoch():
     """Tasks of 4 and 2 items, three epochs of each."""
     assert stream.batches(np.array([12]), 18, "task", epochs=3).tolist() == [4, 8, 12, 14, 16, 18]

@@ -116,6 +116,13 @@ def test_megabytes_beside_those_of_the_formulas(data, printed):
     assert list(memory["Split CUB", "Testing, held"]) == ["4.25", "OoM", "–", "4.25"]
 
 
+def test_a_net_of_double_precision_takes_twice_the_formulas_memory(data, printed):
+    double = data.assign(value=data["value"].mask(data["metric"] == "bytes", 8.0))
+    memory = cost_table.render(TARGET, double, REAL, printed).appended[1].body.set_index(("learner", ""))
+    assert list(memory["Permuted MNIST", "Training, formula"]) == ["12.00", "400.00", "264.00", "120.00"]
+    assert list(memory["Permuted MNIST", "Training, held"]) == ["9.50"] * 4
+
+
 def test_all_of_it_is_in_the_csv_and_in_every_format(data, printed):
     table = cost_table.render(TARGET, data, REAL, printed)
     cells = table.data.set_index(["row", "column", "metric"])["mean"]

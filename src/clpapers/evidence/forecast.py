@@ -55,7 +55,7 @@ def forecast(number: Mapping[str, float], runs: int) -> Judged | None:
 def gain(number: Mapping[str, float], runs: int) -> float:
     """How much more runs are worth, in printed numbers: 1 if they would decide an open one.
 
-    Or else the share of the second margin by which the distance that they exclude would shrink, at most a half.
+    Or else half the share of the second margin by which the distance that they exclude would shrink, at most a half.
     """
     then = forecast(number, runs) if number["open"] else None
     if then is None:
