@@ -163,6 +163,13 @@ def test_a_grade_says_how_far(tmp_path, real, mean, half_width, verdict, text):
     assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN_SPREAD)
 
 
+def test_without_a_printed_spread_the_papers_runs_vary_as_ours_where_their_number_is_known(tmp_path, real):
+    """Three runs with a half-width of 1: 1 alone, √(1 + 3/12) beside a mean of twelve; and half a unit of 80.0."""
+    for kind, half in (("", 1.0), ("mean_12_runs", np.sqrt(1.25))):
+        cell = judged(tmp_path, f"80.0,,{kind}", measured(80.5, 1.0), real)
+        assert cell["difference_high"] - cell["difference"] == pytest.approx(half + 0.05)
+
+
 def test_a_margin_is_never_more_than_its_share_of_the_printed_value(tmp_path, real):
     cell = judged(tmp_path, "8.0,,", measured(8.5, 1.0), real)
     assert (cell["margin_same"], cell["margin_near"]) == pytest.approx((0.8, 1.6))
@@ -216,7 +223,7 @@ def test_a_single_run_is_held_against_one_more_of_the_papers(mean, verdict, tmp_
     cell = judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(mean), real)
     assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "one run", comparison.ONE_MORE)
     assert "weak evidence" in cell["reason"]
-    assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21), abs=0.06)
+    assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21))
     assert comparison.graded(cell).endswith(": one run")
 
 

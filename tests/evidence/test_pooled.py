@@ -104,3 +104,8 @@ def test_where_nothing_is_compared_there_is_no_line(along):
     lines, data = compared(a=[9.0, 10.0], b=[12.0, 11.0])
     lines["verdict"] = "not comparable"
     assert pooled(TARGET | {"along": along}, data, lines).empty
+
+
+def test_the_same_runs_beside_the_same_number_are_one_comparison_and_numbers_without_runs_are_not():
+    lines, _ = compared(a=[9.0, 11.0], b=[9.0, 11.0])
+    assert [len(each_once(lines.assign(runs=runs))) for runs in ("x", "")] == [1, 2]

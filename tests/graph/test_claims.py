@@ -105,6 +105,13 @@ def test_words_stand_for_the_scales_own_levels(of_file):
     assert [side.levels["order.mu_sigma_factor"] for side in claim.parts[0].sides] == [0.5, 1, 2, 4]
 
 
+def test_a_choice_was_read_off_a_number_of_its_row_and_its_column(of_file):
+    """Table 1 names a choice of ER on CIFAR-10 and one of GDUMB on CIFAR-100."""
+    (claim,) = of_file(CLAIM)
+    sides = [side for part in claim.parts for side in part.sides if side.calibrated]
+    assert [tuple(side.levels.values()) for side in sides] == [("cifar10", "er"), ("cifar100", "gdumb")]
+
+
 def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     there = {claim.name: claim for claim in claims_of(Plan("smoke", all_papers()))["rules"]}

@@ -114,7 +114,6 @@ class Copy:
             raise RuntimeError(f"{found} is imported, not the copy in {folder}")
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run Python in the copy."""
         command, place, env = [sys.executable, *arguments], self.folder, self.environment
         return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, timeout=LONGEST)
 

@@ -117,6 +117,12 @@ def test_greedy_by_hand():
     assert sorted(labels_held("greedy", labels, 4)) == [1, 1, 2]
 
 
+def test_of_tied_largest_classes_each_item_is_as_likely_to_go():
+    labels = np.array([0, 0, 1, 1, 2])
+    gone = [greedy.plan(labels, 4, np.random.default_rng(seed))[4] for seed in range(800)]
+    assert stats.chisquare(np.bincount(gone, minlength=4)).pvalue > 1e-3
+
+
 def test_uniform_draws():
     counts = np.array([0, 3, 5, 8, 8])
     draws = uniform_draws(counts, 5, np.random.default_rng(0))
