@@ -20,11 +20,14 @@ def shelf_of(book, width=2):
     return book // width
 '''
 TESTS = """\
+import pytest
+
 from clpapers.shelves import Shelf, shelf_of
 
 
-def test_shelves():
-    assert (shelf_of(4), Shelf().room(3)) == (2, 7)
+@pytest.mark.parametrize("books", [4], ids=["four - in [two] rows"])
+def test_shelves(books):
+    assert (shelf_of(books), Shelf().room(3)) == (2, 7)
 """
 CHANGE = Mutant("shelves", "shelves.py", "shelf_of", "book // width", "book + width", "", ("tests/test_shelves.py",))
 
@@ -61,7 +64,7 @@ def test_each_change_is_tried_alone_in_a_copy(project):
     found = list(run.run(project, tried, jobs=1))
     assert [mutant for mutant, _, _ in found] == tried
     assert [state for _, state, _ in found] == [NOTICED] * 4 + [SURVIVED, EQUIVALENT] + [ERROR] * 3
-    assert found[0][2].endswith(" s tests/test_shelves.py::test_shelves")
+    assert found[0][2].endswith(" s tests/test_shelves.py::test_shelves[four - in [two] rows]")
     assert (project / "src/clpapers/shelves.py").read_text() == SOURCE
 
 
