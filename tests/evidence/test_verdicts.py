@@ -396,14 +396,14 @@ def test_a_part_that_holds_by_construction_corrects_nothing():
     barely = Part((side("ace"),), 53.6)
     guess = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
     assert verdict(claim(barely, Part((side("ace"),), 45.0))).verdict == UNDECIDED
-    assert verdict(claim(barely, guess)).verdict == CONTRADICTED
+    assert verdict(claim(barely, guess)).verdict == FAILS
 
 
 def test_a_seed_that_diverged_counts_though_the_other_side_lacks_it():
     failed = frame(ace=ACE, er=[*ER, np.inf])
     pair = Part((side("er"), side("ace")))
-    assert verdict(claim(pair, test="within", margin=1000), failed).verdict == CONTRADICTED
-    assert verdict(claim(Part((side("ace"), side("er"))), by=1000), failed).verdict == SUPPORTED
+    assert verdict(claim(pair, test="within", margin=1000), failed).verdict == FAILS
+    assert verdict(claim(Part((side("ace"), side("er"))), by=1000), failed).verdict == HOLDS
 
 
 def test_computed_memory_is_no_finding_of_runs():

@@ -1,6 +1,7 @@
 """The graph of jobs: which job makes a path, and what is said of a path that none makes."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,27 @@ def test_what_decides_a_target_is_part_of_its_settings(plan):
     assert before == jobs.job_of(plan, path).settings
     plan.targets["stf/table1"].spec["caption"] += "!"
     assert before != jobs.job_of(plan, path).settings
+
+
+def test_departures_from_the_papers_scale_decide_a_rendering_and_no_measurement(tmp_path, monkeypatch):
+    """An edit of the paper's scale alone changes a footnote at another scale."""
+    for folder in ("config", "workflow"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+
+    def settings():
+        jobs._at_paper_scale.cache_clear()
+        plan = Plan("smoke", ["stf"])
+        target = plan.targets["stf/table1"]
+        return [jobs.job_of(plan, path).settings for path in (target.metrics, target.outputs[0])]
+
+    before, file = settings(), Path("config/scales/paper.yaml")
+    text = file.read_text(encoding="utf-8")
+    shorter = "papers:\n  stf: {datasets: {cifar10: {order: {length: 900}}}}\n"
+    file.write_text(text.replace("papers:\n", shorter, 1), encoding="utf-8")
+    after = settings()
+    jobs._at_paper_scale.cache_clear()
+    assert [one == other for one, other in zip(before, after)] == [True, False]
 
 
 def test_the_seeds_that_a_build_reads_of_a_file_decide_a_targets_metrics(plan):

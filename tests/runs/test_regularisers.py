@@ -126,9 +126,9 @@ def test_squared_gradients_of_every_class_are_weighted_by_its_probability(masked
 
 
 def test_separate_centres_are_a_penalty_for_each_task():
-    """By a plain loop: after each task its Fisher, over all labels, and its weights are kept beside the others'."""
+    """By a plain loop: after each task its Fisher, over all labels, and its weights are kept; γ does not count."""
     order = {"name": "split", "tasks": 3, "length": None}
-    options = EWC_OF_RULES | {"fisher": {"samples": 99, "labels": "every"}, "centres": "separate", "gamma": 0.0}
+    options = EWC_OF_RULES | {"fisher": {"samples": 99, "labels": "every"}, "centres": "separate", "gamma": 0.5}
     data = images(classes=6, items=5)
     spec = two_tasks(options, MLP, oracle={"name": "chunks"}, order=order, batch=5)
     way = Way(spec, data, [made(spec, data)])

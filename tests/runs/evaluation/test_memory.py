@@ -9,6 +9,7 @@ from clpapers.runs import loop
 from clpapers.runs.evaluation.memory import MemoryAccuracy
 from clpapers.runs.learners.a_gem import AGEM
 from clpapers.streams import orders
+from clpapers.streams.chunks import chunks_of_classes
 
 METHODS = pytest.mark.parametrize("learner", ["gem", "s_gem", "a_gem"])
 
@@ -64,6 +65,19 @@ def test_by_hand_with_scarce_classes_and_the_masks_of_tasks(data):
     assert memory["correct"] == [right[:1], right]
     assert memory["correct"][1][1] == memory["total"][1] < learner.memory.size
     assert learner.asked[-1].tolist() == np.repeat([0, 1], learner.memory.size)[None].tolist()
+
+
+def test_only_the_classes_of_its_own_task_compete_for_an_item(data):
+    """Classes 0 and 3 are of different tasks: what is sure of 3 answers 0 where 3 does not compete."""
+    seed = next(each for each in range(20) if np.diff(chunks_of_classes(SPLIT, 4, each)[[0, 3]]).any())
+    spec = cell("a_gem", OPTIONS["a_gem"], "mlp", order=SPLIT, oracle=CHUNKS, memory=3 * 4, train="oracle")
+    told = setting(spec, data, {seed: orders.make(SPLIT, data.train_y, seed)})
+    learner = Certain(told, write="uniform")
+    learner.asked, tests = [], MemoryAccuracy(learner.memory, {0: 0, 1: 1})
+    tests.unanswered = np.zeros(1, dtype=int)
+    tests.take(0, learner)
+    tests.take(1, learner)
+    assert tests.result(0)["tasks"]["memory"]["correct"] == [[3], [3, 3]]  # of each class three items stay
 
 
 def kept_labels(memory):
