@@ -10,6 +10,7 @@ from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.selected_runs import SelectedRuns
+from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
@@ -92,6 +93,28 @@ def test_departures_from_the_papers_scale_decide_a_rendering_and_no_measurement(
     after = settings()
     jobs._at_paper_scale.cache_clear()
     assert [one == other for one, other in zip(before, after)] == [True, False]
+
+
+def test_the_sizes_of_a_stand_in_decide_it_and_no_other(plan, monkeypatch):
+    def settings():
+        return [jobs.job_of(plan, dataset_path("smoke", name)).settings for name in ("cifar10", "cifar100")]
+
+    before, sizes = settings(), plan.settings["stand_ins"]["cifar10"]
+    monkeypatch.setitem(plan.settings["stand_ins"], "cifar10", sizes | {"train_per_class": 13})
+    assert [one == other for one, other in zip(before, settings())] == [False, True]
+
+
+def test_the_parts_of_a_claim_decide_the_table_of_claims(monkeypatch):
+    """They tell what its sentence does not: whether a side is a guess, by the declaration of its method."""
+    monkeypatch.chdir(ROOT)
+    plan, path = Plan("smoke", all_papers()), Path("results/smoke/targets/stf/claims.csv")
+    first, *others = jobs.claims_of(plan)["stf"]
+    before = jobs.job_of(plan, path).settings
+    part = first.parts[0]
+    guess = dataclasses.replace(part, sides=(dataclasses.replace(part.sides[0], guesses=True), *part.sides[1:]))
+    changed = dataclasses.replace(first, parts=(guess, *first.parts[1:]))
+    monkeypatch.setattr(jobs, "claims_of", lambda plan: {"stf": [changed, *others]})
+    assert jobs.job_of(plan, path).settings != before
 
 
 def test_the_seeds_that_a_build_reads_of_a_file_decide_a_targets_metrics(plan):
