@@ -182,9 +182,8 @@ def test_a_seed_of_another_stream_is_no_pair(table_target, learnt):
 
 def test_each_metric_of_a_column_is_a_family_of_its_own(table_target, learnt):
     """Two methods make one pair a metric: nothing to correct for, however many metrics there are."""
-    other = learnt.assign(
-        metric="online_accuracy", value=learnt["value"] + learnt["seed"] ** 2 * (learnt["learner"] > "b")
-    )
+    moved = learnt["value"] + learnt["seed"] ** 2 * (learnt["learner"] == "er")
+    other = learnt.assign(metric="online_accuracy", value=moved)
     table_target["metrics"] = ["final_accuracy", "online_accuracy"]
     learnt = learnt.assign(value=learnt["value"] + learnt["seed"] * (learnt["learner"] == "ace"))
     found = pairs(table_target, pd.concat([learnt, other]))
