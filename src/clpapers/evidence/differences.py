@@ -22,9 +22,9 @@ COLUMNS = (
     *("basis", "ours", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
-ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
+ROW, HEAD, FOOT, TOP = 0.11, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
 SIDE, LABELS = 3.55, 1.5  # inches, at least: one of the two columns of panels, and of it the names of lines
-SMALL = 5  # points
+SMALL = 5.5  # points
 
 
 @contextlib.contextmanager
