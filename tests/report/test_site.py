@@ -74,10 +74,22 @@ table1 | ER
 <!-- differs ends -->
 """
 GUIDES = {  # three pages a query, which find it by title, by a heading, and by their text
-    "own method": ("# Your own method\n\nA file.\n", "# An attempt\n\n## Own method\n\nA file.\n", "# About\n\nMy own method.\n"),
-    "streams": ("# Streams\n\nA file.\n", "# All\n\n## Streams of one pass, and of several passes\n\nA.\n", "# A\n\nStreams.\n"),
+    "own method": (
+        "# Your own method\n\nA file.\n",
+        "# An attempt\n\n## Own method\n\nA file.\n",
+        "# About\n\nMy own method.\n",
+    ),
+    "streams": (
+        "# Streams\n\nA file.\n",
+        "# All\n\n## Streams of one pass, and of several passes\n\nA.\n",
+        "# A\n\nStreams.\n",
+    ),
     "CBRS": ("# What CBRS keeps\n\nIt.\n", "# Against\n\n## MIR and CBRS\n\nA.\n", "# Also\n\nCBRS.\n"),
-    "label smoothing": ("# On label smoothing\n\nA.\n", "# Any\n\n## The label smoothing\n\nA.\n", "# Alike\n\nLabel smoothing.\n"),
+    "label smoothing": (
+        "# On label smoothing\n\nA.\n",
+        "# Any\n\n## The label smoothing\n\nA.\n",
+        "# Alike\n\nThe key `label_smoothing`.\n",
+    ),
 }
 NAMES = f"# Names\n\n{'A-GEM, ' * 80}and so on.\n\n```\n{'echo ' * 60}# and a comment\n```\n"
 PAGES = (

@@ -193,7 +193,13 @@ def test_figures_repeat_byte_for_byte_with_their_fonts_inside(figure_case, reduc
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("ls_er, van_s", "ls_er, van_s"), ("_er_", r"\_er\_"), ("a _b", r"a \_b"), ("Av_\nIR", r"Av\_ IR"), ("*_x", r"\*\_x")],
+    [
+        ("ls_er, van_s", "ls_er, van_s"),
+        ("_er_", r"\_er\_"),
+        ("a _b", r"a \_b"),
+        ("Av_\nIR", r"Av\_ IR"),
+        ("*_x", r"\*\_x"),
+    ],
 )
 def test_a_name_with_an_underscore_stands_as_it_is_typed(text, shown):
     assert markdown(text) == shown

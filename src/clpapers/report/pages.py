@@ -5,6 +5,7 @@ Paths are relative to docs/. HTML stands only where Markdown has no word: to fol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
@@ -18,6 +19,7 @@ from clpapers.report.findings import EXPLAINED, IN_PART, UNEXPLAINED, Cause, slu
 from clpapers.report.paper import Paper, Runs, Section, numbers_of, place_of
 from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN
 from clpapers.targets.markdown import markdown, markdown_table
+from clpapers.targets.style import COLUMN
 from clpapers.targets.table import Table, signed
 
 GRADES = (
@@ -35,6 +37,7 @@ LINKED = (".csv", ".tex")  # files of a target that the site links
 DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
 EMPTY = ("", NOT_RUN, "N.A.")  # cells of a table without a number
+POINTS = 72  # an inch
 MANY = 40  # differences whose picture is folded
 PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
 LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
@@ -553,7 +556,15 @@ def gallery(papers: list[Paper], pictures: Mapping[str, str]) -> str:
         lines += [f"## {paper.name}", "", '<div class="pictures">', ""] if sections else []
         for each in sections:
             title = markdown(each.target.spec["title"])
-            lines += ["<div>", "", f"[{title}]({_section(paper, each.name)})", ""]
+            lines += ['<div class="wide">' if _wide(each) else "<div>", ""]
+            lines += [f"[{title}]({_section(paper, each.name)})", ""]
             lines += [f"![{title}]({pictures[each.name]})", "", "</div>", ""]
         lines += ["</div>", ""] if sections else []
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _wide(section: Section) -> bool:
+    """Whether a figure is wider than a column."""
+    text = section.picture.read_text(encoding="utf-8") if section.picture else ""
+    found = re.search(r'viewBox="0 0 ([\d.]+)', text)
+    return found is not None and float(found[1]) > COLUMN * POINTS

@@ -59,8 +59,8 @@ def write(papers: list[Paper], folder: Path) -> None:
         source = Path(scratch, "source")
         shutil.copytree(THEME, source, ignore=shutil.ignore_patterns("__pycache__"))
         provenance.write_text(source / "_static" / "grades.css", _grades())
-        pages_of_papers = {f"{DOCS}/{place}": (place, text) for place, text in _of_papers(papers, source).items()}
-        found = _of_docs(source) | pages_of_papers
+        found = _of_docs(source)  # first: the figures of these papers take the place of the published ones
+        found |= {f"{DOCS}/{place}": (place, text) for place, text in _of_papers(papers, source).items()}
         places = {path: place for path, (place, _) in found.items()}
         texts = {place: _moved(text, path, place, source, places) for path, (place, text) in found.items()}
         for place, text in (texts | _sections(texts)).items():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 
 project = "clpapers"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -91,8 +92,18 @@ def frame_pictures(app: Sphinx, page: nodes.document) -> None:
             paragraph.replace_self(nodes.container("", image, classes=["pst-scrollable-table-container", "picture"]))
 
 
+class Words(SearchEnglish):
+    """English with names of code, which are found by each of their words too: `label_smoothing`."""
+
+    def split(self, input: str) -> list[str]:
+        """The words of a text."""
+        names = super().split(input)
+        return [*names, *(word for name in names if "_" in name for word in name.split("_") if word)]
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.add_search_language(Words)
     app.connect("doctree-read", keep_names, priority=100)  # before the tables of contents are made
     app.connect("doctree-read", frame_pictures, priority=100)
     app.connect("autodoc-process-docstring", list_entries)

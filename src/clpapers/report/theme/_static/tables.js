@@ -5,11 +5,11 @@ const fit = (box) => {
   box.classList.toggle("stacked", table.scrollWidth > box.clientWidth + 1);
 };
 for (const box of document.querySelectorAll(".pst-scrollable-table-container:has(> table)")) {
-  const heads = [...box.querySelectorAll("thead tr:last-child th")].map((head) => head.innerText.trim());
+  const heads = [...box.querySelectorAll("thead tr:last-child th")].map((head) => head.textContent.trim());
   for (const row of box.querySelectorAll("tbody tr"))
     [...row.cells].forEach((cell, i) => {
       cell.dataset.head = heads[i] ?? "";
-      cell.classList.toggle("blank", ["", "–"].includes(cell.innerText.trim()));
+      cell.classList.toggle("blank", ["", "–"].includes(cell.textContent.trim()));
     });
   let width = 0;
   new ResizeObserver(() => {
