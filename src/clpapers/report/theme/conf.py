@@ -19,6 +19,7 @@ html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
+html_domain_indices = False
 UNLISTED = ("index", "holds", "gallery", "reproduction/*", "findings/*")  # these pages stand in no section
 html_sidebars: dict[str, list[str]] = {page: [] for page in UNLISTED}
 html_show_search_summary = False  # they are fetched, which a folder without a server does not allow
