@@ -4,12 +4,12 @@ var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
   words: (text) => text.toLowerCase().split(/[^\p{Letter}\p{Number}_]+/u).filter(Boolean),
-  // The share of a heading that the query is, with a little for words as they are typed; 0 unless it has all.
+  // From 0 to 1: the share of a heading that the query is, and the share of words as they are typed; 0 without one.
   share: (heading) => {
     const stem = (word) => new Stemmer().stemWord(word), asked = Scorer.words(Scorer.query), all = Scorer.words(heading);
     const stems = all.map(stem);
     if (!asked.length || !asked.every((word) => stems.includes(stem(word)))) return 0;
-    return (asked.length + asked.filter((word) => all.includes(word)).length / 2) / (all.length + asked.length);
+    return (asked.length / all.length + asked.filter((word) => all.includes(word)).length / asked.length) / 2;
   },
   // The best heading of a page: [share, heading, address].
   heading: (page) => {
