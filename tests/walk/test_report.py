@@ -83,7 +83,7 @@ PICTURES = """
 return [...document.querySelectorAll("article img[src$='.svg']")]
   .map((each) => [each.src.split("/").pop(), each.getBoundingClientRect().width]);
 """
-SCREENS, OF_AGEM = 17, 15  # of a desktop, at most
+SCREENS, OF_AGEM = 18, 15  # of a desktop, at most; a page has up to fourteen figures
 LEGIBLE = 9  # pixels of the smallest label
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?")
 
