@@ -154,14 +154,6 @@ def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
     told = re.findall(r"predicts (\S+) core-hours for the whole paper scale", text)
     assert [number.replace(",", "") for number in told] == [of_all.replace(",", "")]
 
-    hours = {cells[1].strip(): cells[4].split()[0] for line in lines if len(cells := line.split("|")) > 4}
-    for page, told, name in (
-        ("README.md", r"`snakemake stf/table1` trains all its runs, (\S+)\s+core-hours", "stf/table1"),
-        ("docs/costs.md", r"predicts (\S+) core-hours for the whole paper scale", "all, shared runs once"),
-    ):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert [number.replace(",", "") for number in re.findall(told, text)] == [hours[name]], page
-
 
 def test_readme_and_the_pages_themselves_have_one_name_for_each_page():
     """Of the links at README's end, to pages and a notebook."""
