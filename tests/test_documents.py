@@ -153,3 +153,12 @@ def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
     text = (ROOT / "docs/costs.md").read_text(encoding="utf-8")
     told = re.findall(r"predicts (\S+) core-hours for the whole paper scale", text)
     assert [number.replace(",", "") for number in told] == [of_all.replace(",", "")]
+
+
+def test_readme_and_the_pages_themselves_have_one_name_for_each_page():
+    """Of the links at README's end, to pages and a notebook."""
+    last = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Read on")[2]
+    links = re.findall(r"\[([^]]+)\]\(([\w/]+\.(?:md|ipynb))\)", last)
+    titles = {path: re.search(r"# ([^\n\\]+)", (ROOT / path).read_text(encoding="utf-8"))[1] for _, path in links}
+    assert len(links) > 10
+    assert {path: name for name, path in links} == titles

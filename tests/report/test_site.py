@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
-from browsing import DESKTOP, PHONE, resize
+from browsing import DESKTOP, PHONE, grades_of, resize, searched, unfold
 from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
@@ -73,6 +73,25 @@ table1 | ER
 
 <!-- differs ends -->
 """
+GUIDES = {  # three pages a query, which find it by title, by a heading, and by their text
+    "own method": (
+        "# Your own method\n\nA file.\n",
+        "# An attempt\n\n## Own method\n\nA file.\n",
+        "# About\n\nMy own method.\n",
+    ),
+    "streams": (
+        "# Streams\n\nA file.\n",
+        "# All\n\n## Streams of one pass, and of several passes\n\nA.\n",
+        "# A\n\nStreams.\n",
+    ),
+    "CBRS": ("# What CBRS keeps\n\nIt.\n", "# Against\n\n## MIR and CBRS\n\nA.\n", "# Also\n\nCBRS.\n"),
+    "label smoothing": (
+        "# On label smoothing\n\nA.\n",
+        "# Any\n\n## The label smoothing\n\nA.\n",
+        "# Alike\n\nThe key `label_smoothing`.\n",
+    ),
+}
+NAMES = f"# Names\n\n{'A-GEM, ' * 80}and so on.\n\n```\n{'echo ' * 60}# and a comment\n```\n"
 PAGES = (
     "index.html",
     "holds.html",
@@ -94,6 +113,10 @@ def built(tmp_path_factory):
     project.write(
         "docs/guide.md", "# A guide\n\n[Found](../CONTRIBUTING.md), [not there](../src/none.py), [it](guide.md).\n"
     )
+    for query, texts in GUIDES.items():
+        for place, text in zip(("z", "m", "a"), texts):  # in the order of names the last is first
+            project.write(f"docs/{place}_{query.replace(' ', '_').lower()}.md", text)
+    project.write("docs/names.md", NAMES)
     project.write("CONTRIBUTING.md", "# Habits\n\n[The guide](docs/guide.md#a-guide).\n")
     done = project.snakemake("results/mini/report/index.html", "--cores", "2")
     assert done.returncode == 0, done.stdout
@@ -195,7 +218,7 @@ def test_every_link_leads_somewhere_within_the_site(folder):
 
 def test_from_home_a_number_and_its_runs_are_two_clicks_away(show, folder):
     browser = show("index.html")
-    browser.find_element(By.LINK_TEXT, "A paper of two methods").click()
+    browser.find_element(By.LINK_TEXT, "mini: A paper of two methods").click()
     row = next(r for r in browser.find_elements(By.CSS_SELECTOR, "tbody tr") if r.text.startswith("ACE"))
     row.find_element(By.CSS_SELECTOR, "a").click()
     assert unquote(browser.current_url).endswith("mini-runs.html#table1-ace-mnist")
@@ -209,6 +232,7 @@ def test_from_home_a_number_and_its_runs_are_two_clicks_away(show, folder):
 
 def test_a_number_that_differs_leads_to_its_cause(show):
     browser = show("reproduction/mini.html")
+    unfold(browser)
     links = [a for a in browser.find_elements(By.CSS_SELECTOR, ".differs a") if a.is_displayed()]
     assert [link.text for link in links] == ["differs"] * 2  # in the table, and in the list of differences
     links[0].click()
@@ -236,7 +260,7 @@ def test_home_counts_and_has_a_card_a_paper(folder):
     assert "The papers print 3 numbers, and we compare ours for 3;" in said
     assert "We grade the other 3: 1 are the same, 1 near, 0 open, and 1 differ." in said
     assert "We explain 0 of the 1 that differ, and 1 in part; 0 remain." in said
-    assert "A paper of two methods, Author 2020, here mini." in said
+    assert "mini: A paper of two methods, Author 2020." in said
     assert "Holds where tested. Both guess." in said
 
 
@@ -248,11 +272,67 @@ def test_guides_lead_on_and_a_link_to_elsewhere_is_text(folder):
     assert 'href="guide.html#a-guide"' in (folder / "contributing.html").read_text(encoding="utf-8")
 
 
-def test_search_works_without_a_server(show):
-    browser = show("search.html?q=weights")
-    browser.implicitly_wait(60)
-    assert browser.find_elements(By.CSS_SELECTOR, "#search-results li a")
-    browser.implicitly_wait(0)
+@pytest.mark.parametrize("query", GUIDES)
+def test_search_works_without_a_server_and_finds_titles_then_headings_then_text(show, folder, query):
+    found = searched(show("index.html"), folder, query)
+    name = f"_{query.replace(' ', '_').lower()}.html"
+    assert [(page, tier) for page, tier in found if page.endswith(name)] == [
+        (f"{place}{name}", tier) for place, tier in (("z", 2), ("m", 1), ("a", 0))
+    ]
+    assert [tier for _, tier in found] == sorted((tier for _, tier in found), reverse=True)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_every_grade_of_a_table_is_in_sight_without_scrolling_sideways(show, size):
+    browser = show("reproduction/mini.html", size)
+    unfold(browser)
+    found = grades_of(browser)
+    assert len(found) == 2 * 3  # in the table, and in the list of differences
+    assert [grade for grade in found if not grade["seen"]] == []
+
+
+def test_the_papers_stand_on_one_page_alone(folder):
+    """No menu repeats them: the pages that lead to them from above are home and the conclusions."""
+    addresses = {path.name: Page(path.read_text(encoding="utf-8")).addresses for path in folder.glob("*.html")}
+    leading = {page for page, own in addresses.items() if "reproduction/mini.html" in own}
+    assert leading == {"index.html", "holds.html"}
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_no_line_breaks_a_name_and_no_line_of_code_is_cut(show, size):
+    browser = show("names.html", size)
+    lines = browser.execute_script("""
+        const found = [], walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+        let words = "", places = [];
+        while (walker.nextNode())
+          for (let i = 0; i < walker.currentNode.length; i++) {
+            words += walker.currentNode.data[i];
+            places.push([walker.currentNode, i]);
+          }
+        for (const { index } of words.matchAll(/A-GEM/g)) {
+          const tops = [0, 1, 2, 3, 4].map((i) => {
+            const range = document.createRange(), [node, at] = places[index + i];
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            return Math.round(range.getBoundingClientRect().top);
+          });
+          found.push(new Set(tops).size);
+        }
+        return found;
+    """)
+    assert lines == [1] * 80
+    code = browser.find_element(By.CSS_SELECTOR, "article pre")
+    assert browser.execute_script("return arguments[0].scrollWidth <= arguments[0].clientWidth", code)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_a_heading_that_a_link_leads_to_is_clear_of_the_header(show, size):
+    browser = show("reproduction/mini-runs.html", size)
+    browser.execute_script("location.hash = 'table1-ace-mnist'")
+    time.sleep(0.5)
+    heading = "document.querySelector('#table1-ace-mnist > h2').getBoundingClientRect().top"
+    header = "document.querySelector('header.bd-header').getBoundingClientRect().bottom"
+    assert browser.execute_script(f"return {heading} - {header}") >= 0
 
 
 def test_the_audit_knows_the_site(built, folder, tmp_path):

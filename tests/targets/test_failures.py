@@ -12,7 +12,7 @@ from clpapers.evidence.verdict_names import DIFFERS, NOT_COMPARABLE, SAME
 from clpapers.targets import curves, dispersion, formats, results_table, stream_curves
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
-from clpapers.targets.paired import pairs
+from clpapers.targets.paired import best, pairs
 
 REPORTED = Path(__file__).resolve().parents[2] / "config/reported/agem.csv"
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
@@ -79,6 +79,11 @@ def test_where_every_method_failed_none_is_best(value, sign):
     table = results_table.render(TARGET, measured(van=[value] * 3, pi=[value]), REAL)
     assert list(table.body["MNIST", "average_accuracy"])[:2] == [sign, sign]
     assert not table.bold.any(axis=None)
+
+
+def test_of_no_runs_none_is_best():
+    """A table of which nothing was run is read from a file of headings alone, whose columns have no type."""
+    assert best(pd.DataFrame(columns=["learner", "seed", "value"]), "learner", "average_accuracy") is None
 
 
 def test_out_of_memory_has_no_mean_but_a_note(data):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -179,6 +180,26 @@ def test_where_a_curve_has_two_runs_it_has_no_band(figure_case, real):
         assert [band[:, 0].max() for band in bands] == [4, 4]
         assert sorted({x for x, _ in dots(axes)}) == [*range(5, 11)]
         assert pieces(axes.lines[0]) == [5, 6]
+
+
+@pytest.mark.parametrize("figure_case", ["dispersion", "factor_curves"], indirect=True)
+def test_no_whisker_at_an_end_of_the_axis_is_cut(figure_case, real):
+    """Only the first place has runs, and the last is far away."""
+    module, target, data = figure_case
+    factor = "scale" if module == "dispersion" else "order.epochs"
+    first = data[factor].min()
+    target = target | {"grid": target["grid"] | {factor: [first, 3 * first, 30 * first]}}
+    figure = rendered((module, target, of_other_runs(data, **{factor: {first: 6}})), real)
+    figure.draw_without_rendering()
+    cut, seen = [], 0
+    for axes in figure.axes:
+        for cap in [cap for each in axes.containers if isinstance(each, ErrorbarContainer) for cap in each.lines[1]]:
+            reach = cap.get_markersize() / 2 * figure.dpi / 72
+            places = axes.transData.transform(cap.get_xydata())[:, 0]
+            cut += [x for x in places if x - reach < axes.bbox.x0 or x + reach > axes.bbox.x1]
+            seen += len(places)
+    assert seen
+    assert cut == []
 
 
 def test_no_long_name_is_cut_or_covers_another(figure_case, reduced, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from clpapers.evidence import comparison
 from clpapers.targets import figure, formats, results_table
+from clpapers.targets.markdown import markdown, unescaped
 from clpapers.targets.table import Table
 
 
@@ -30,8 +31,8 @@ def test_what_an_experiment_declares_stands_below_it_in_every_text(table_target,
     line = "Conditions of Farquhar & Gal: shared output head: no (a head a task)."
     made = results_table.render(table_target, learnt, dataclasses.replace(real, conditions=line))
     assert made.footnotes == [line]
-    markdown, tex, html = formats.to_markdown(made), formats.to_latex(made, "t"), formats.to_html(made)
-    assert markdown.endswith(f"\n\n{line}\n")
+    plain, tex, html = formats.to_markdown(made), formats.to_latex(made, "t"), formats.to_html(made)
+    assert plain.endswith(f"\n\n{line}\n")
     assert line.replace("&", r"\&") in tex
     assert f'<p class="note">{line.replace("&", "&amp;")}</p>' in html
 
@@ -188,3 +189,18 @@ def test_figures_repeat_byte_for_byte_with_their_fonts_inside(figure_case, reduc
     assert b"<dc:date>" not in svg
     assert b"<text" not in svg
     assert png.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ls_er, van_s", "ls_er, van_s"),
+        ("_er_", r"\_er\_"),
+        ("a _b", r"a \_b"),
+        ("Av_\nIR", r"Av\_ IR"),
+        ("*_x", r"\*\_x"),
+    ],
+)
+def test_a_name_with_an_underscore_stands_as_it_is_typed(text, shown):
+    assert markdown(text) == shown
+    assert unescaped(shown) == text.replace("\n", " ")

@@ -1,4 +1,7 @@
-"""The site of a default build as a reader sees it: every number in sight, nothing covered or cut, on both screens."""
+"""The site of a default build as a reader sees it: every number at hand, nothing covered or cut, on both screens.
+
+A number is in sight, or one click on a summary that is in sight away.
+"""
 
 import json
 import math
@@ -6,12 +9,17 @@ import re
 
 import pandas as pd
 import pytest
-from browsing import DESKTOP, PHONE, resize
+from browsing import DESKTOP, PHONE, grades_of, resize, searched, unfold
 
 ROWS = """
 const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
 const found = {};
-for (const row of document.querySelectorAll("article section tbody tr, article section > ul > li")) {
+for (const fold of document.querySelectorAll("details")) {
+  if (!seen(fold.querySelector("summary"))) throw new Error("a summary is out of sight");
+  fold.open = true;
+}
+const ITEMS = "article section > ul > li, article section > details > ul > li";
+for (const row of document.querySelectorAll(`article section tbody tr, ${ITEMS}`)) {
   if (!seen(row)) continue;
   const place = row.closest("section").id;
   (found[place] ??= []).push(row.cells ? [...row.cells].map((cell) => cell.innerText.trim()) : [row.innerText]);
@@ -63,6 +71,20 @@ const legends = [...root.querySelectorAll('g[id^="legend_"]')].map((legend) =>
   [...legend.querySelectorAll('g[id^="line2d_"], g[id^="patch_"]')].map(look).filter(Boolean));
 return {texts: texts.length, beyond, legends};
 """
+EMPTY = """
+return [...document.querySelectorAll("article table")].flatMap((table) => {
+  const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()));
+  const empty = rows[0].map((_, i) => i > 0 && rows.every((row) => ["", "–", "N.A."].includes(row[i])));
+  const count = empty.filter(Boolean).length;
+  return count && count < rows[0].length - 1 ? [table.rows[0].innerText] : [];
+});
+"""
+PICTURES = """
+return [...document.querySelectorAll("article img[src$='.svg']")]
+  .map((each) => [each.src.split("/").pop(), each.getBoundingClientRect().width]);
+"""
+SCREENS, OF_AGEM = 18, 15  # of a desktop, at most; a page has up to fourteen figures
+LEGIBLE = 9  # pixels of the smallest label
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?")
 
 
@@ -135,7 +157,7 @@ def numbers(folder):
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_each_row_of_a_csv_that_has_a_number_is_in_sight_on_its_page(built_project, pages, browser, size):
+def test_each_row_of_a_csv_that_has_a_number_is_at_hand_on_its_page(built_project, pages, browser, size):
     resize(browser, size)
     hidden = []
     for paper, page in pages.items():
@@ -155,8 +177,62 @@ def test_nothing_scrolls_sideways_unsaid_and_no_text_is_covered(pages, browser, 
     faults = {}
     for page in (next(iter(pages.values())).parents[1] / "index.html", *pages.values()):
         browser.get(page.as_uri())
+        unfold(browser)
         faults[page.stem] = browser.execute_script(LAYOUT)
     assert faults == {page: {"wide": 0, "uncued": [], "covered": []} for page in faults}
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_each_grade_is_in_sight_without_scrolling_sideways(pages, browser, size):
+    resize(browser, size)
+    for paper, page in pages.items():
+        browser.get(page.as_uri())
+        unfold(browser)
+        found = grades_of(browser)
+        assert found or paper == "streaming"  # of which no number is compared
+        assert [grade for grade in found if not grade["seen"]] == [], paper
+
+
+def test_no_page_of_a_paper_is_endless_and_no_column_of_a_table_is_empty(pages, browser):
+    resize(browser, DESKTOP)
+    for paper, page in pages.items():
+        browser.get(page.as_uri())
+        screens = browser.execute_script("return document.documentElement.scrollHeight") / DESKTOP[1]
+        assert screens <= (OF_AGEM if paper == "agem" else SCREENS), paper
+        assert browser.execute_script(EMPTY) == [], paper
+
+
+@pytest.mark.parametrize("query", ["own method", "streams", "CBRS", "label smoothing"])
+def test_search_finds_titles_then_headings_then_text(pages, browser, query):
+    folder = next(iter(pages.values())).parents[1]
+    resize(browser, DESKTOP)
+    found = searched(browser, folder, query)
+    assert [tier for _, tier in found] == sorted((tier for _, tier in found), reverse=True)
+    words = re.compile(r"(?<![^\W_])" + query.replace(" ", r"[\W_]+") + r"(?![^\W_])", re.IGNORECASE)
+    for page in folder.rglob("[!w]*.html"):
+        text = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+        if words.search(re.sub("<[^>]*>", "", text)):
+            assert str(page.relative_to(folder)) in dict(found)
+    if first := {"own method": "own_method.html", "streams": "streams.html"}.get(query):
+        assert found[0][0] == first
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_no_label_of_a_picture_is_smaller_than_nine_pixels(pages, browser, size):
+    resize(browser, size)
+    site = next(iter(pages.values())).parents[1]
+    measured = []
+    for page in (site / "index.html", site / "gallery.html", *pages.values()):
+        browser.get(page.as_uri())
+        unfold(browser)
+        for picture, width in browser.execute_script(PICTURES):
+            text = (site / "_images" / picture).read_text(encoding="utf-8")
+            sizes = [100 * float(each) for each in re.findall(r"translate\([^)]*\)[^>\"]* scale\(([\d.]+) -", text)]
+            if 'id="figure_1"' in text:  # one of ours, whose text is drawn at 100 units a point
+                units = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
+                measured.append((round(min(sizes) * width / units, 2), page.stem, picture))
+    assert len(measured) > len(pages)
+    assert [each for each in measured if each[0] < LEGIBLE] == []
 
 
 def test_no_text_of_a_picture_leaves_it_and_no_two_entries_of_a_legend_look_alike(pages, browser):

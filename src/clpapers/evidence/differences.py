@@ -22,9 +22,10 @@ COLUMNS = (
     *("basis", "ours", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
-ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
+ROW, HEAD, FOOT, TOP = 0.11, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
 SIDE, LABELS = 3.55, 1.5  # inches, at least: one of the two columns of panels, and of it the names of lines
-SMALL = 5  # points
+SMALL = 5.5  # points
+HINTED = 1.08  # how much wider letters are that are fitted to pixels, at most
 
 
 @contextlib.contextmanager
@@ -154,5 +155,5 @@ def _labels(group: pd.DataFrame) -> list[str]:
 
 
 def _length(text: str, points: float) -> float:
-    """The length of a text, in inches."""
-    return TextPath((0, 0), text, size=points).get_extents().width / 72 if text.strip() else 0.0
+    """The length of a text, in inches, where letters are fitted to pixels."""
+    return HINTED * TextPath((0, 0), text, size=points).get_extents().width / 72 if text.strip() else 0.0

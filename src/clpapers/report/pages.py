@@ -5,6 +5,7 @@ Paths are relative to docs/. HTML stands only where Markdown has no word: to fol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
@@ -18,6 +19,7 @@ from clpapers.report.findings import EXPLAINED, IN_PART, UNEXPLAINED, Cause, slu
 from clpapers.report.paper import Paper, Runs, Section, numbers_of, place_of
 from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN
 from clpapers.targets.markdown import markdown, markdown_table
+from clpapers.targets.style import COLUMN
 from clpapers.targets.table import Table, signed
 
 GRADES = (
@@ -34,6 +36,9 @@ HOME, CONCLUSIONS, GALLERY = "index.md", "holds.md", "gallery.md"
 LINKED = (".csv", ".tex")  # files of a target that the site links
 DECIMALS = 2  # of a difference between two methods
 LONGEST = 30  # characters of a number with its interval
+EMPTY = ("", NOT_RUN, "N.A.")  # cells of a table without a number
+POINTS = 72  # an inch
+MANY = 40  # differences whose picture is folded
 PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
 LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
 EXAMPLE = [  # on the first page, beside the papers
@@ -121,8 +126,9 @@ def _explained(papers: Iterable[Paper]) -> str:
 
 
 def home(papers: list[Paper], picture: bool) -> str:
-    """The first page: the counts, the picture, a card a paper, the three doors."""
+    """The first page: the three doors and the counts beside the picture, and a card a paper."""
     lines = ["# Do the papers' results hold?", "", LEDE, ""]
+    lines += ['<div class="beside">', "", "<div>", ""]
     findings = ", ".join(f"[{paper.name}](findings/{paper.name}.md)" for paper in papers)
     lines += [
         f"- **Does a number hold?** One page says [which conclusions hold]({CONCLUSIONS}). "
@@ -133,12 +139,16 @@ def home(papers: list[Paper], picture: bool) -> str:
         "",
         status(papers),
         "",
+        GRADES,
+        "",
+        "</div>",
+        "",
     ]
     if picture:
-        lines += [f"![Ours against the printed numbers, by grade]({PICTURE})", ""]
-        lines += ["The picture has the graded numbers that are percentages.", ""]
+        lines += ["<div>", "", f"![Ours against the printed numbers, by grade]({PICTURE})", ""]
+        lines += ["The picture has the graded numbers that are percentages.", "", "</div>", ""]
     lines += [
-        GRADES,
+        "</div>",
         "",
         "## Five papers" if len(papers) == 5 else "## Papers",
         "",
@@ -148,18 +158,23 @@ def home(papers: list[Paper], picture: bool) -> str:
         "",
     ]
     for paper in papers:
-        lines += ['<div class="paper">', "", f"**[{paper.title}]({page_of(paper.name)})**, {cited(paper)}.", ""]
+        lines += ['<div class="paper">', "", f"**[{titled(paper)}]({page_of(paper.name)})**, {cited(paper)}.", ""]
         lines += [*_standing(paper), "", "</div>", ""]
     lines += ['<div class="paper">', "", *EXAMPLE, "", "</div>", "", "</div>"]
     return "\n".join(lines) + "\n"
 
 
+def titled(paper: Paper) -> str:
+    """The name of a paper's page, which all links to it have: `agem: Efficient lifelong learning with A-GEM`."""
+    return f"{paper.name}: {paper.title}"
+
+
 def cited(paper: Paper) -> str:
-    """A paper as a text cites it, with its name here: `Chaudhry et al. 2019, here "agem"`."""
+    """A paper's authors and year as a text cites them: `Chaudhry et al. 2019`."""
     authors = paper.about.get("authors", "").split(", ")
     last = [author.split()[-1] for author in authors if author]
     short = f"{last[0]} et al." if len(last) > 2 else " & ".join(last) if "year" in paper.about else authors[0]
-    return f"{' '.join(filter(None, [short, str(paper.about.get('year', ''))]))}, here `{paper.name}`"
+    return " ".join(filter(None, [short, str(paper.about.get("year", ""))]))
 
 
 def _standing(paper: Paper) -> Iterator[str]:
@@ -187,7 +202,14 @@ def conclusions(papers: list[Paper]) -> str:
         "",
     ]
     for paper in papers:
-        lines += [f"## {paper.name}", "", f"[{paper.title}]({page_of(paper.name)}).", "", *_conclusions(paper, ""), ""]
+        lines += [
+            f"## {paper.name}",
+            "",
+            f"[{titled(paper)}]({page_of(paper.name)}).",
+            "",
+            *_conclusions(paper, ""),
+            "",
+        ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -222,11 +244,12 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], files: str) -> str:
     whence = "from outside of the project" if about.get("from_outside") else ""
     who = ", ".join(filter(None, [about.get("authors", ""), str(about.get("year", "")), whence]))
     link = f" [The paper]({about['link']})." if "link" in about else ""
-    lines = [f"# {paper.name}: {paper.title}", "", f"{who}.{link}", "", "## What holds", "", *_conclusions(paper, up)]
+    lines = [f"# {titled(paper)}", "", f"{who}.{link}", "", "## What holds", "", *_conclusions(paper, up)]
     lines += ["", "## What differs, and why", "", *_causes(paper, up)]
-    if len(paper.compared):
-        picture = f"{up}{FOREST.format(paper=paper.name)}"
-        lines += ["", f"![Differences, ours minus printed, with 95 % intervals, by table]({picture})"]
+    if count := len(paper.compared):
+        place = f"{up}{FOREST.format(paper=paper.name)}"
+        picture = f"![Differences, ours minus printed, with 95 % intervals, by table]({place})"
+        lines += ["", *(_folded("A picture of all differences", [picture]) if count > MANY else [picture])]
     lines += ["", "## How many numbers", "", *_counts(paper, up)]
     waiting = [section for section in paper.targets if section.waits]
     lines += ["", "## Tables and figures", ""]
@@ -237,6 +260,11 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], files: str) -> str:
         lines += [*_target(paper, section, pictures.get(section.name), up, files), ""]
     lines += ["## Claims", "", *_claims(paper), "", "## Runs", "", *_trained(paper)]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _folded(summary: str, lines: Iterable[str]) -> list[str]:
+    """Lines that a reader opens by a click on the summary."""
+    return [f"<details><summary>{summary}</summary>", "", *lines, "", "</details>"]
 
 
 def _price(section: Section) -> str:
@@ -300,7 +328,8 @@ def _target(paper: Paper, section: Section, picture: str | None, up: str, files:
     hours = " --config hours=N" if section.target.cells else ""
     yield from (", ".join([f"`snakemake {section.name} --cores{hours}`", *links]), "")
     if section.caption and picture:
-        yield from (f"![{markdown(section.caption.title)}]({up}{picture})", "")
+        shown = [f"![{markdown(section.caption.title)}]({up}{picture})"]
+        yield from (*(shown if section.filled else _folded("The picture, nearly empty so far", shown)), "")
         yield from (f"{markdown(note)}\n" for note in section.caption.notes)
     elif section.caption:
         target = section.target
@@ -311,10 +340,12 @@ def _target(paper: Paper, section: Section, picture: str | None, up: str, files:
         yield from _graded(paper, section, table, up)
         yield ""
         yield from (f"{markdown(note)}\n" for note in [*table.footnotes, *table.sources])
-    if section.compared:
-        yield from _differences(paper, section, up)
+    if count := len(section.compared):
+        summary = f"{count} numbers: printed, ours, difference" if count > 1 else "One number: difference"
+        yield from _folded(summary, _differences(paper, section, up))
     if section.pairs:
-        yield from ("", *_pairs(section))
+        summary = f"{len(section.pairs)} pairs of methods on the same streams"
+        yield from ("", *_folded(summary, _pairs(section)))
 
 
 def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[str]:
@@ -346,11 +377,27 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
         rows.append(cells)
     if not rows:  # none has a number: say so once, and show them all
         rows, unrun = [[markdown(str(text)) for text in texts] for texts in body.to_numpy().tolist()], []
-    yield from markdown_table((" ".join(filter(None, each)) for each in columns), rows)
+    heads = [" ".join(filter(None, each)) for each in columns]
+    shown, empty = _with_numbers(section, rows)
+    yield from markdown_table([heads[i] for i in shown], ([cells[i] for i in shown] for cells in rows))
     if any("<small>" in cell for cells in rows for cell in cells):
         yield from ("", "The small line has the printed number and its grade. A number leads to its runs.")
-    if unrun:
-        yield from ("", f"Not run yet: {', '.join(map(markdown, unrun))}.")
+    if unrun := [*map(markdown, unrun), *(heads[i] for i in empty)]:
+        yield from ("", f"Not run yet: {', '.join(unrun)}.")
+
+
+def _with_numbers(section: Section, rows: list[list[str]]) -> tuple[list[int], list[int]]:
+    """The columns of a table to show, those that only guesses have last; and the columns in which nothing was run.
+
+    rows: the cells; the first has the row's name. All columns are shown where nothing was run in any.
+    """
+    guesses = {markdown(named(section.target.spec, level)) for level in section.notes.guesses}
+    some, ours = (
+        [i for i in range(1, len(rows[0])) if any(row[i] not in EMPTY for row in of)]
+        for of in (rows, [row for row in rows if row[0] not in guesses])
+    )
+    shown = [0, *ours, *(i for i in some if i not in ours)] if some else list(range(len(rows[0])))
+    return shown, [i for i in range(len(rows[0])) if i not in shown]
 
 
 def _unbroken(text: str) -> str:
@@ -375,7 +422,7 @@ def _verdict(paper: Paper, number: dict, up: str) -> str:
 
 
 def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
-    """The compared numbers of a target, folded."""
+    """The compared numbers of a target; the grade stands in the cell of ours."""
     spec, numbers = section.target.spec, section.compared
     keys = ["row", *(["column"] if any(number["column"] for number in numbers) else [])]
     heads = [named(spec, factor) for factor in row_and_column(spec)][: len(keys)]
@@ -387,22 +434,17 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         ours = _unbroken(texts["ours"])
         ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
         remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
-        verdict = ", ".join([_verdict(paper, number, up), *filter(None, remarks)])
+        ours += f" {', '.join([_verdict(paper, number, up), *filter(None, remarks)])}"
         cells = [texts["printed"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
         cells = [each if each == ours else _unbroken(each) for each in cells]
-        rows.append(
-            [*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells, verdict]
-        )
+        rows.append([*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells])
     columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
-    summary = f"{len(numbers)} numbers: printed, ours, difference" if len(numbers) > 1 else "One number: difference"
-    yield from (f"<details open><summary>{summary}</summary>", "")
-    yield from markdown_table([*columns, "ours", "runs", "difference", "grade"], rows)
+    yield from markdown_table([*columns, "ours", "runs", "difference"], rows)
     if section.pooled:
         yield from ("", "Pooled over these numbers, each comparison once:", "")
         yield from markdown_table(section.pooled[0], [line.values() for line in section.pooled])
     if absent := len(section.numbers) - len(numbers):
         yield from ("", f"{absent} more printed numbers are not compared.")
-    yield from ("", "</details>")
 
 
 def _pairs(section: Section) -> Iterator[str]:
@@ -416,13 +458,11 @@ def _pairs(section: Section) -> Iterator[str]:
         names = [markdown(pair["first"]), markdown(pair["second"]), named(spec, pair["metric"])]
         rows.append([*place, *names, _unbroken(difference), str(int(pair["n"])), p])
     heads = [*([named(spec, row_and_column(spec)[1])] if len(rows[0]) == 7 else []), "first", "less second", "metric"]
-    yield from (f"<details open><summary>{len(pairs)} pairs of methods on the same streams</summary>", "")
     yield from markdown_table([*heads, "difference, Holm", "streams", "p, Holm"], rows)
-    yield from ("", "</details>")
 
 
 def _claims(paper: Paper) -> Iterator[str]:
-    """The claims as cards: those with a number, then the others folded."""
+    """The claims as the paper words them: those with a number, and the others, both folded."""
 
     def has_number(claim: dict) -> bool:
         return claim["verdict"] != verdict_names.NOT_COMPARABLE or bool(claim["result"])
@@ -432,10 +472,9 @@ def _claims(paper: Paper) -> Iterator[str]:
     if not paper.claims:
         yield "No claim of it is tested."
         return
-    yield from map(_claim, decided)
-    if rest:
-        yield from ("", f"<details><summary>{len(rest)} claims without a number yet</summary>", "")
-        yield from (*map(_claim, rest), "", "</details>")
+    for claims, what in ((decided, "in the paper's words, each with its test"), (rest, "without a number yet")):
+        if claims:
+            yield from ("", *_folded(f"{len(claims)} claims {what}", map(_claim, claims)))
 
 
 def _claim(claim: dict) -> str:
@@ -453,10 +492,9 @@ def _trained(paper: Paper) -> Iterator[str]:
         yield "No run of it is there."
         return
     yield f"[Each run, with its file, its values and the command that trains it again]({paper.name}-runs.md)."
-    yield from ("", "<details><summary>Commits and machines</summary>", "")
     heads = ["commit", "machine", "device", "torch", "runs", "core-hours", "first steps by today's code"]
-    yield from markdown_table(heads, [[f"`{row[0]}`", *row[1:]] for row in paper.trained])
-    yield from ("", "</details>")
+    table = markdown_table(heads, [[f"`{row[0]}`", *row[1:]] for row in paper.trained])
+    yield from ("", *_folded("Commits and machines", table))
 
 
 # --- a paper's runs ------------------------------------------------------------------------------------------
@@ -511,13 +549,22 @@ def _file(file: dict) -> str:
 
 
 def gallery(papers: list[Paper], pictures: Mapping[str, str]) -> str:
-    """The page of all pictures. pictures: as `texts`."""
-    lines = ["# Gallery", "", "Every figure that has runs, by paper. A title leads to its numbers.", ""]
+    """The page of all pictures that are half full, at least. pictures: as `texts`."""
+    lines = ["# Gallery", "", "The figures that have half of their runs, by paper. A title leads to its numbers.", ""]
     for paper in papers:
-        sections = [section for section in paper.targets if section.name in pictures]
-        lines += [f"## {paper.name}", ""] if sections else []
+        sections = [section for section in paper.targets if section.name in pictures and section.filled]
+        lines += [f"## {paper.name}", "", '<div class="pictures">', ""] if sections else []
         for each in sections:
             title = markdown(each.target.spec["title"])
+            lines += ['<div class="wide">' if _wide(each) else "<div>", ""]
             lines += [f"[{title}]({_section(paper, each.name)})", ""]
-            lines += [f"![{title}]({pictures[each.name]})", ""]
+            lines += [f"![{title}]({pictures[each.name]})", "", "</div>", ""]
+        lines += ["</div>", ""] if sections else []
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _wide(section: Section) -> bool:
+    """Whether a figure is wider than a column."""
+    text = section.picture.read_text(encoding="utf-8") if section.picture else ""
+    found = re.search(r'viewBox="0 0 ([\d.]+)', text)
+    return found is not None and float(found[1]) > COLUMN * POINTS

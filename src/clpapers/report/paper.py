@@ -106,6 +106,16 @@ class Section:
         """The numbers with a grade."""
         return [number for number in self.numbers if number["verdict"] in verdict_names.GRADES]
 
+    @property
+    def filled(self) -> bool:
+        """Whether half of the cells of a data set have runs: a figure with fewer is nearly empty."""
+        left = [flat(factors) for factors in self.notes.unrun.cells]
+        cells, absent = (
+            Counter(levels.get("dataset") for levels in some)
+            for some in ([flat(factors) for factors, _ in self.target.cells], left)
+        )
+        return not cells or any(2 * absent[dataset] <= count for dataset, count in cells.items())
+
     @functools.cached_property
     def anchors(self) -> dict[tuple[str, str], str]:
         """Row and column → the address of their runs."""

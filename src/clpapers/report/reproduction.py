@@ -173,7 +173,7 @@ class _Reproduction:
         for paper in self.papers:
             grades = paper.covered.numbers.grades(TRAINED)
             compared = paper.covered.numbers.compared()
-            name = f"[{paper.title}](docs/{pages.page_of(paper.name)}), {pages.cited(paper)}"
+            name = f"[{pages.titled(paper)}](docs/{pages.page_of(paper.name)}), {pages.cited(paper)}"
             counts = [paper.covered.printed, compared, sum(grades.values()), *grades.values()]
             rows.append([name, *map(str, counts)])
         table = markdown_table(["paper", "prints", "compared", "graded", *GRADES], rows)

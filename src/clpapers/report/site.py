@@ -40,6 +40,7 @@ NOTEBOOK = "notebook.md"
 GUIDES = ("tour", "notebook", "own_method", "own_paper", "own_data", "streams", "budgets", "clusters", "data")
 PROJECT = ("decisions", "contributing", "changelog")
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
+LARGER = 1.25  # of figures on a screen, against print
 API = {  # by page, its title and the modules whose docstrings it has
     "api": ("API", ("results", "streams.dataset", "runs.method", "runs.learner")),
     "metrics": ("Metrics", tuple(f"metrics.{module.name}" for module in pkgutil.iter_modules(metrics.__path__))),
@@ -59,15 +60,17 @@ def write(papers: list[Paper], folder: Path, own: Collection[OwnMethod] = ()) ->
         source = Path(scratch, "source")
         shutil.copytree(THEME, source, ignore=shutil.ignore_patterns("__pycache__"))
         provenance.write_text(source / "_static" / "grades.css", _grades())
+        found = _of_docs(source)  # first: the figures of these papers take the place of the published ones
         made_here = _of_papers(papers, source) | own_methods.texts(own)
         own_methods.draw(own, source)
-        pages_of_papers = {f"{DOCS}/{place}": (place, text) for place, text in made_here.items()}
-        found = _of_docs(source) | pages_of_papers
+        found |= {f"{DOCS}/{place}": (place, text) for place, text in made_here.items()}
         places = {path: place for path, (place, _) in found.items()}
         texts = {place: _moved(text, path, place, source, places) for path, (place, text) in found.items()}
         texts[pages.HOME] = own_methods.linked(texts[pages.HOME], own)
-        for place, text in (texts | _sections(texts, papers, [each.page for each in own])).items():
+        for place, text in (texts | _sections(texts, [each.page for each in own])).items():
             provenance.write_text(source / place, text)
+        for picture in source.rglob("*.svg"):
+            provenance.write_text(picture, _larger(picture.read_text(encoding="utf-8")))
         made = Path(scratch, "site")
         _build(source, made, Path(scratch, "trees"))
         files = sorted(path for path in made.rglob("*") if path.is_file() and path != made / "index.html")
@@ -124,6 +127,8 @@ def _notebook(file: Path, source: Path) -> str:
 def _moved(text: str, path: str, site_path: str, source: Path, site_paths: Mapping[str, str]) -> str:
     """A page's text with its links as they lead from its place in the site; a link to elsewhere is text.
 
+    A link that has a file's name as its text has the page's title here.
+
     path: of the page in the project; site_path: in the site. site_paths: of all pages, by their paths in the project.
     """
 
@@ -136,7 +141,8 @@ def _moved(text: str, path: str, site_path: str, source: Path, site_paths: Mappi
         if found is None or not (meant in site_paths or (source / found).is_file()):
             return link["text"].removeprefix("!")[1:-1]
         way = posixpath.relpath(found, posixpath.dirname(site_path) or ".")
-        return f"{link['text']}({way}{link['anchor'] or ''})"
+        text = "[]" if link["text"].endswith(".md]") else link["text"]
+        return f"{text}({way}{link['anchor'] or ''})"
 
     return LINK.sub(move, text)
 
@@ -165,22 +171,18 @@ def _of_papers(papers: list[Paper], source: Path) -> dict[str, str]:
     return pages.texts(papers, pictures, files="../files")
 
 
-def _sections(texts: Mapping[str, str], papers: list[Paper], methods: Iterable[str]) -> dict[str, str]:
-    """The pages that list others, and the first page with the tree of all. methods: the pages of those from outside."""
+def _sections(texts: Mapping[str, str], methods: Iterable[str]) -> dict[str, str]:
+    """The pages that list others, the papers' pages, which no other than the first lists, and the first page.
+
+    methods: the pages of methods from outside.
+    """
     names = {path.removesuffix(".md") for path in texts}
-    own, of_methods = [], [path.removesuffix(".md") for path in methods]
-    for paper in papers:
-        of_paper = pages.page_of(paper.name), f"findings/{paper.name}", pages.runs_page_of(paper.name)
-        own += [page for page in (path.removesuffix(".md") for path in of_paper) if page in names]
-    own += sorted(
-        name for name in names - {*own} if name.startswith(("reproduction/", "findings/"))
-    )  # of no built paper
+    alone = [name for name in names if name.startswith(("reproduction/", "findings/"))]  # home leads to them
+    of_methods = [path.removesuffix(".md") for path in methods]
     decisions = sorted(name for name in names if name.startswith("decisions/"))
     guides, project = ([name for name in some if name in names] for some in (GUIDES, PROJECT))
-    listed = {*own, *of_methods, *decisions, *guides, *project, "index", "holds", "gallery"}
-    rest = sorted(names - listed)
+    rest = sorted(names - {*alone, *of_methods, *decisions, *guides, *project, "index", "holds", "gallery"})
     sections = {
-        "papers": ("Papers", own),
         "methods": ("Your methods", of_methods),
         "guides": ("Guides", guides),
         "reference": ("Reference", [*API, *rest]),
@@ -190,7 +192,16 @@ def _sections(texts: Mapping[str, str], papers: list[Paper], methods: Iterable[s
     sections = {name: section for name, section in sections.items() if section[1]}
     for name, (title, entries) in sections.items():
         made[f"{name}.md"] = f"# {title}\n\n{_tree(entries)}"
+    made |= {f"{name}.md": f"---\norphan: true\n---\n\n{texts[f'{name}.md']}" for name in alone}
     return made | {pages.HOME: texts[pages.HOME] + "\n" + _tree(["holds", *sections, "gallery"], "hidden")}
+
+
+def _larger(svg: str) -> str:
+    """One of our figures, larger than in print, so that its labels have 9 pixels; another picture as it is."""
+    if 'id="figure_1"' not in svg:
+        return svg
+    sizes = re.compile(r'(?<= )(width|height)="([\d.]+)pt"')
+    return sizes.sub(lambda size: f'{size[1]}="{float(size[2]) * LARGER:g}pt"', svg, count=2)
 
 
 def _docstrings(modules: Iterable[str]) -> str:

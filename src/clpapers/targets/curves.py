@@ -19,6 +19,7 @@ from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say, s
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
+EDGE = 0.05  # of an axis, beside its first and last value: no whisker at them is cut
 TOP: dict[str, Any] = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 
@@ -71,7 +72,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             panel.grid(axis="y", linewidth=0.3, color="0.85")
             panel.xaxis.get_major_locator().set_params(integer=True)
             if x != "time":
-                panel.set_xticks(target["grid"][x])
+                panel.set_xticks(values := sorted(target["grid"][x]))
+                room = EDGE * (values[-1] - values[0])
+                panel.set_xlim(values[0] - room, values[-1] + room)
         axes[0].set_ylabel(named(target, metric))
     for axes in grid if across else grid[:1]:
         for panel, level in zip(axes, columns):

@@ -31,7 +31,7 @@ def box(axes: Axes, x: float, middle: float, size: tuple, colour: str, name: str
     corner = x, middle - height / 2
     axes.add_patch(mpl.patches.Rectangle(corner, width, height, facecolor=pale, edgecolor="0.25", **outline))
     axes.text(x + width / 2, middle, name, ha="center", va="center_baseline", size=6)
-    axes.text(x + width / 2, middle - height / 2 - 0.03, facts, ha="center", va="top", size=5, linespacing=1.15)
+    axes.text(x + width / 2, middle - height / 2 - 0.03, facts, ha="center", va="top", size=5.5, linespacing=1.15)
 
 
 def arrow(axes: Axes, start: tuple, end: tuple) -> None:
@@ -93,13 +93,13 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     size, left = (0.5, 0.3), room + 0.12
     last, centre = WIDTH - size[0] - 0.05, left + size[0] / 2
     box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
-    axes.text(centre - 0.05, TOGETHER - size[1] / 2 - 0.03, _parameters(bias), ha="right", va="top", size=5)
+    axes.text(centre - 0.05, TOGETHER - size[1] / 2 - 0.03, _parameters(bias), ha="right", va="top", size=5.5)
     box(axes, last, TOGETHER, size, JOINT, "softmax", f"$p(c\\,|\\,x^k, t^k)$\n$C_k$ of {classes}", False)
     for y in (IMAGES, DESCRIPTORS):
         axes.plot([room, centre], [y, y], color="0.25", linewidth=0.7)
         arrow(axes, (centre, y), (centre, TOGETHER + size[1] / 2 * np.sign(y - TOGETHER)))
     arrow(axes, (left + size[0], TOGETHER), (last, TOGETHER))
-    axes.text((left + size[0] + last) / 2, TOGETHER + 0.04, "$C_k$", ha="center", size=5)
+    axes.text((left + size[0] + last) / 2, TOGETHER + 0.04, "$C_k$", ha="center", size=5.5)
     axes.set(xlim=(-0.03, WIDTH), ylim=(0, HEIGHT))
     axes.axis("off")
 

@@ -5,9 +5,12 @@ from collections.abc import Iterable
 
 
 def markdown(text: str) -> str:
-    """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
+    """Text that no reader of Markdown takes for markup; not all know an escaped `<`.
+
+    An underscore within a word is no markup: a name such as `ls_er` stands as it is typed.
+    """
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
-    return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
+    return re.sub(r"([\\|*`]|(?<![^\W_])_|_(?![^\W_])|(?<=\])\()", r"\\\1", text)
 
 
 def markdown_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

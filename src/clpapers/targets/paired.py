@@ -63,7 +63,7 @@ def best(cells: pd.DataFrame, row: str, metric: str) -> object:
     cells: the values of one column and metric: columns `row`, `seed`, `value`.
     """
     kind = catalogue.metrics()[metric]
-    cells = cells.dropna(subset="value")
+    cells = cells.dropna(subset="value").astype({"value": float})  # without a run the column has no type
     cells = cells[~cells[row].isin(cells.loc[np.isinf(cells["value"]), row])]  # a method that diverged is never best
     if kind.better is None or kind.sample == "block" or cells.duplicated([row, "seed"]).any():
         return None

@@ -32,7 +32,7 @@ def _boxes(axes: Axes, chunk: int, shares: Iterable[float], colours: Iterable[np
         axes.bar(chunk, share, 0.9, bottom, color=colour, edgecolor="white", linewidth=0.5)
         if share >= LEGIBLE:
             ink = "black" if colour @ (0.30, 0.59, 0.11) > 0.4 else "white"
-            size = 6 if share > 5 * LEGIBLE else 5
+            size = 6 if share > 5 * LEGIBLE else 5.5
             axes.text(chunk, bottom + share / 2, label, color=ink, size=size, ha="center", va="center_baseline")
         bottom += share
 
