@@ -21,7 +21,7 @@ def compared(**values):
                 "verdict": "open",
                 "kind": "trained",
             },
-            **{"runs": cell, "basis": 10.0, "basis_se": np.nan, "basis_n": 0, "decimals": 1},
+            **{"runs": cell, "graded_against": 10.0, "against_se": np.nan, "against_n": 0, "decimals": 1},
             **{"difference": np.mean(each) - 10, "n_seeds": len(each)},
         }
         for cell, each in values.items()
@@ -72,7 +72,7 @@ def test_cells_of_two_data_sets_share_no_draw():
 
 def test_the_printed_means_errors_and_a_single_runs_count_as_if_they_were_one():
     lines, data = compared(a=[9.0], b=[12.0])
-    lines = lines.assign(basis_se=0.5, basis_n=4)
+    lines = lines.assign(against_se=0.5, against_n=4)
     line = line_of(lines, data)
     se = np.sqrt(1.0**2 + 0.5**2)  # of one run more: 0.5·√4, and of the printed mean
     degrees = se**4 / (1.0**4 / 3 + 0.5**4 / 3)

@@ -65,16 +65,16 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
         shares = several.groupby("seed")["share"].sum()
         count = shares.sum() ** 2 / (shares**2).sum() if len(shares) else np.nan  # seeds, as many equal ones would be
         single = cells.loc[cells["n_seeds"] == 1]
-        printed = cells.dropna(subset="basis_se")
+        printed = cells.dropna(subset="against_se")
         parts = []
         if len(several):
             by_seed = several.groupby("seed")["error"].sum()
             parts.append((np.sqrt((by_seed**2).sum() * count / (count - 1)), count - 1))
         if len(single):
-            spread = single["basis_se"] * np.sqrt(single["basis_n"])
-            parts.append((weight * spread.sum(), single["basis_n"].min() - 1))
+            spread = single["against_se"] * np.sqrt(single["against_n"])
+            parts.append((weight * spread.sum(), single["against_n"].min() - 1))
         if len(printed):
-            parts.append((weight * printed["basis_se"].sum(), printed["basis_n"].min() - 1))
+            parts.append((weight * printed["against_se"].sum(), printed["against_n"].min() - 1))
         estimate = total(cells["difference"].mean(), parts)
         (low, high), ends = estimate.interval(), estimate.interval(EQUIVALENCE)
         lines.append(

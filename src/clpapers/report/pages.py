@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
+from clpapers.catalogue.metrics import PERCENT
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
@@ -20,11 +21,13 @@ from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN, price
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.table import Table, signed
 
+SAME_WITHIN, NEAR_WITHIN = PERCENT["margins"]
 GRADES = (
-    "We check the grades in this order. **same**: the 90 % interval of the difference lies within ±2 points. "
-    "**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±5 points. **open**: too few "
-    "runs to decide. A small printed value has narrower margins, a tenth and a fifth of it. [Other "
-    "units](verdicts.md) have other margins."
+    f"We check the grades in this order. **same**: the 90 % interval of the difference lies within "
+    f"±{SAME_WITHIN} points. "
+    f"**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±{NEAR_WITHIN} points. "
+    "**open**: too few runs to decide. A small printed value has narrower margins, and so have [other "
+    "units](verdicts.md)."
 )
 PRINTED = (
     "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
@@ -100,6 +103,7 @@ def _verb(grade: str) -> str:
         verdict_names.NEAR: "near",
         verdict_names.OPEN: "open",
         verdict_names.DIFFERS: "differ",
+        verdict_names.DIVERGES: "diverge, as printed",
     }[grade]
 
 
@@ -340,15 +344,19 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
                 cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
             number = numbers.get((row, column, metric or only))
             if number and number["verdict"] in verdict_names.GRADES:
-                printed = number["texts"]["printed"]
-                printed = number["texts"]["authors"] if printed == NOT_RUN else printed
+                beside = [number["texts"]["printed"], number["texts"]["against"]]
+                printed = "; ".join(each for each in beside if each not in ("", NOT_RUN))
                 cells[i] += f"<br><small>{_unbroken(printed)}</small> {_verdict(paper, number, up)}"
         rows.append(cells)
     if not rows:  # none has a number: say so once, and show them all
         rows, unrun = [[markdown(str(text)) for text in texts] for texts in body.to_numpy().tolist()], []
     yield from markdown_table((" ".join(filter(None, each)) for each in columns), rows)
     if any("<small>" in cell for cells in rows for cell in cells):
-        yield from ("", "The small line has the printed number and its grade. A number leads to its runs.")
+        yield from (
+            "",
+            "The small line has the printed number, the one that ours is graded against if it is another, and the "
+            "grade. A number leads to its runs.",
+        )
     if unrun:
         yield from ("", f"Not run yet: {', '.join(map(markdown, unrun))}.")
 
@@ -364,14 +372,14 @@ def _is_number(text: object) -> bool:
 
 def _grade(grade: str) -> str:
     """A grade or a standing, named for the style of the site."""
-    return f'<span class="{grade.replace(" ", "-")}">{grade}</span>'
+    return f'<span class="{verdict_names.style(grade)}">{grade}</span>'
 
 
 def _verdict(paper: Paper, number: dict, up: str) -> str:
     """A number's grade; one that differs leads to its cause."""
     cause = paper.cause_of.get(place_of(number))
     word = f"[{number['verdict']}]({_finding(paper, cause, up)})" if cause else number["verdict"]
-    return f'<span class="{number["verdict"]}">{word}</span>'
+    return f'<span class="{verdict_names.style(number["verdict"])}">{word}</span>'
 
 
 def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
@@ -380,7 +388,7 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
     keys = ["row", *(["column"] if any(number["column"] for number in numbers) else [])]
     heads = [named(spec, factor) for factor in row_and_column(spec)][: len(keys)]
     several = len({number["metric"] for number in numbers}) > 1
-    authors = any(number["texts"]["authors"] != NOT_RUN for number in numbers)
+    against = any(number["texts"]["against"] for number in numbers)
     rows = []
     for number in numbers:
         texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
@@ -388,12 +396,18 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
         remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
         verdict = ", ".join([_verdict(paper, number, up), *filter(None, remarks)])
-        cells = [texts["printed"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
+        cells = [
+            texts["printed"],
+            *([texts["against"] or NOT_RUN] if against else []),
+            ours,
+            texts["runs"],
+            texts["difference"],
+        ]
         cells = [each if each == ours else _unbroken(each) for each in cells]
         rows.append(
             [*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells, verdict]
         )
-    columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
+    columns = [*heads, *(["metric"] if several else []), "printed", *(["graded against"] if against else [])]
     summary = f"{len(numbers)} numbers: printed, ours, difference" if len(numbers) > 1 else "One number: difference"
     yield from (f"<details open><summary>{summary}</summary>", "")
     yield from markdown_table([*columns, "ours", "runs", "difference", "grade"], rows)

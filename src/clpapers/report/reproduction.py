@@ -30,8 +30,8 @@ from clpapers.config.paths import RESULTS, method_path
 from clpapers.config.plan import Plan
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import project_papers
-from clpapers.evidence.comparison import RULES
 from clpapers.evidence.differences import square
+from clpapers.evidence.grades import RULES
 from clpapers.evidence.rendering import table_of
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
