@@ -1,4 +1,4 @@
-"""Grades, simulated: a wrong number is hardly ever called the same, an equal one seldom different; more runs say more."""
+"""Grades, simulated: a wrong number is hardly ever the same, an equal one seldom differs; more runs say more."""
 
 import itertools
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.catalogue.names import CURVE, named
+from clpapers.evidence.grades import excludes_zero
 from clpapers.evidence.verdict_names import CALIBRATED, GRADES, ONCE, TRAINED
 from clpapers.metrics.intervals import EQUIVALENCE, total
 from clpapers.targets.numbers import placed
@@ -19,6 +20,7 @@ POOLED = (
     "between seeds that cells on the same streams have in common: as much of their differences is one draw."
 )
 FEWEST = 3  # seeds that two cells need in common
+ONE_SIDED = 6  # cells; so many fall on one side by chance in 3 % of cases, if they are independent
 
 
 def each_once(compared: pd.DataFrame) -> pd.DataFrame:
@@ -94,6 +96,18 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
             }
         )
     return pd.DataFrame(lines)
+
+
+def one_sided(target: dict, row: dict) -> str:
+    """A line of `pooled` in words, if its interval leaves zero out and all of its cells lie on one side; or else empty.
+
+    Fewer than `ONE_SIDED` cells say nothing.
+    """
+    side = {row["above"]: "above", row["below"]: "below"}.get(row["cells"], "")
+    if not side or row["cells"] < ONE_SIDED or not excludes_zero(row["low"], row["high"]):
+        return ""
+    texts = pooled_texts(target, row)
+    return f"all {row['cells']} numbers of {texts['metric']} lie {side} print, on average by {texts['mean difference']}"
 
 
 def _shared(runs: pd.DataFrame, dataset: pd.Series) -> float:

@@ -94,7 +94,13 @@ def status(papers: list[Paper]) -> str:
         f"{numbers.compared() - graded:,} of these repeat another number, come without training, or helped to "
         f"choose a setting. We grade the other {graded:,}: {', '.join(parts[:-1])}, and {parts[-1]}."
     )
-    return text + (f" {explained}." if differing else "")
+    return " ".join([text, *([f"{explained}."] if differing else []), *one_sided(papers)])
+
+
+def one_sided(papers: Iterable[Paper]) -> Iterator[str]:
+    """A sentence a target that lies on one side of print as a whole."""
+    sections = (section for paper in papers for section in paper.targets if section.one_sided)
+    yield from (f"In `{section.name}`, {' and '.join(section.one_sided)}." for section in sections)
 
 
 def _verb(grade: str) -> str:
@@ -189,6 +195,7 @@ def conclusions(papers: list[Paper]) -> str:
         "says what it has: [verdicts](verdicts.md#claims) tells why. Of a claim of several parts the line shows the "
         "one, of those that decide it, that is farthest from holding.",
         "",
+        *(line for sentence in one_sided(papers) for line in (sentence, "")),
     ]
     for paper in papers:
         lines += [f"## {paper.name}", "", f"[{paper.title}]({page_of(paper.name)}).", "", *_conclusions(paper, ""), ""]
