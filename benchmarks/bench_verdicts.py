@@ -12,6 +12,7 @@ from clpapers.evidence import grades
 from clpapers.evidence.comparison import read_compared
 from clpapers.evidence.pooled import each_once, pooled
 from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME, TRAINED
+from clpapers.metrics.intervals import NIL
 
 FIRST, SECOND = PERCENT["margins"]
 PUBLISHED = Path("results/published/metrics")
@@ -59,18 +60,18 @@ def subsets(size: int) -> list[float]:
     """Of published cells with five runs or more: `size` of them against the others as if those were printed.
 
     Returns the cells and metrics, the subsets (20 a cell and metric), and the mean shares of `WRONG` in %, at the
-    metric's margins.
+    metric's margins. Cells of equal values have no interval and are left out.
     """
     frame = pd.concat([pd.read_csv(file) for file in sorted(PUBLISHED.glob("*/*.csv")) if ".reported" not in file.name])
     frame = frame[frame["time"].isna() & frame["metric"].isin([*metrics()])].dropna(subset=["cell", "value"])
     rng, shares = np.random.default_rng(0), []
     for (_, metric), each in frame.drop_duplicates(["cell", "metric", "seed"]).groupby(["cell", "metric"]):
         x = each["value"].to_numpy(float)
-        if len(x) < 5 or not np.isfinite(x).all() or not (margins := margins_of(metric, x.mean()))[0]:
+        if len(x) < 5 or not np.isfinite(x).all() or x.std() <= NIL or not (margins := margins_of(metric, x.mean()))[0]:
             continue
         x = rng.permuted(np.tile(x, (20, 1)), axis=1)
         sides = [
-            (part.mean(1), part.std(1, ddof=1) / np.sqrt(part.shape[1]), part.shape[1])
+            (part.mean(1), part.std(1, ddof=int(part.shape[1] > 1)) / np.sqrt(part.shape[1]), part.shape[1])
             for part in np.split(x, [size], 1)
         ]
         estimate, _ = grades.estimated(*sides[0], *sides[1])

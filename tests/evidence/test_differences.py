@@ -17,6 +17,7 @@ def lines(count=4, **given):
         "margin_same": 2.0,
         "margin_near": 5.0,
         "graded_against": 50.0,
+        "against_se": 1.0,
         "difference_low": -1.0,
         "difference_high": 3.0,
     }

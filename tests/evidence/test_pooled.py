@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from clpapers.evidence.pooled import each_once, pooled
+from clpapers.evidence.pooled import each_once, one_sided, pooled
 
 TARGET = {"names": {"a": "A", "b": "B"}}
 
@@ -88,6 +88,12 @@ def test_a_comparison_counts_once_and_guesses_not_at_all():
     assert pooled(TARGET, data, lines.iloc[:1]).empty
 
 
+def test_of_one_comparison_twice_the_one_with_a_printed_spread_counts():
+    lines, _ = compared(a=[9.0, 11.0], b=[12.0, 13.0])
+    again = lines.iloc[:1].assign(row="again", against_se=0.5)
+    assert each_once(pd.concat([lines, again], ignore_index=True))["row"].tolist() == ["B", "again"]
+
+
 def test_a_curve_has_a_line_of_its_own():
     lines, data = compared(a=[9.0, 11.0], b=[12.0, 13.0])
     target = TARGET | {"along": "time", "names": {**TARGET["names"], "time": "task"}}
@@ -104,3 +110,15 @@ def test_where_nothing_is_compared_there_is_no_line(along):
     lines, data = compared(a=[9.0, 10.0], b=[12.0, 11.0])
     lines["verdict"] = "not comparable"
     assert pooled(TARGET | {"along": along}, data, lines).empty
+
+
+def test_a_line_with_all_cells_on_one_side_is_told_if_its_interval_leaves_zero_out():
+    cells = {name: [12.0, 12.2, 12.1] for name in "abcdef"}
+    line = line_of(*compared(**cells))
+    assert one_sided(TARGET, line).startswith("all 6 numbers of ")
+    assert " lie above print, on average by +2.1 [" in one_sided(TARGET, line)
+    below = line_of(*compared(**{name: [8.0, 7.8] for name in "abcdef"}))
+    assert " lie below print, on average by −2.1 [" in one_sided(TARGET, below)
+    assert one_sided(TARGET, line_of(*compared(**cells | {"f": [9.8, 9.9, 9.9]}))) == ""  # one on the other side
+    assert one_sided(TARGET, line_of(*compared(**{key: [10.1, 17.0] for key in "abcdef"}))) == ""  # zero is possible
+    assert one_sided(TARGET, line_of(*compared(**{key: [12.0, 12.2] for key in "abcde"}))) == ""  # too few

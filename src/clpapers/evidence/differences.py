@@ -19,7 +19,16 @@ from clpapers.targets.style import STYLE, WIDTH
 LOOKS = {grade: (COLOURS[grade], marker) for grade, marker in ((SAME, "o"), (NEAR, "^"), (OPEN, "D"), (DIFFERS, "s"))}
 COLUMNS = (
     *("place", "named", "row", "column", "metric", "kind", "runs", "verdict"),
-    *("graded_against", "ours", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
+    *(
+        "graded_against",
+        "against_se",
+        "ours",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "margin_same",
+        "margin_near",
+    ),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
 ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend

@@ -24,8 +24,11 @@ ONE_SIDED = 6  # cells; so many fall on one side by chance in 3 % of cases, if t
 
 
 def each_once(compared: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons of a frame without those that compare the same runs with the same printed number again."""
-    return compared[~(compared.duplicated(list(ONCE)) & (compared["runs"] != ""))]
+    """The comparisons of a frame; of one that stands there again, the first with a printed spread or else the first."""
+    order = np.argsort(compared["against_se"].isna().to_numpy(), kind="stable")
+    again = np.zeros(len(compared), bool)
+    again[order] = compared.iloc[order].duplicated(list(ONCE))
+    return compared[~again | (compared["runs"] == "")]
 
 
 def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:

@@ -88,7 +88,7 @@ def status(papers: list[Paper]) -> str:
     grades = numbers.grades(verdict_names.TRAINED)
     total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
-    parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
+    parts = _counted(grades)
     text = (
         f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}; "
         f"{numbers.compared() - graded:,} of these repeat another number, come without training, or helped to "
@@ -103,14 +103,16 @@ def one_sided(papers: Iterable[Paper]) -> Iterator[str]:
     yield from (f"In `{section.name}`, {' and '.join(section.one_sided)}." for section in sections)
 
 
-def _verb(grade: str) -> str:
-    return {
+def _counted(grades: Mapping[str, int]) -> list[str]:
+    """How many numbers have each grade; of those that diverge, as printed, only where there are any."""
+    verbs = {
         verdict_names.SAME: "are the same",
         verdict_names.NEAR: "near",
         verdict_names.OPEN: "open",
         verdict_names.DIFFERS: "differ",
         verdict_names.DIVERGES: "diverge, as printed",
-    }[grade]
+    }
+    return [f"{n} {verbs[grade]}" for grade, n in grades.items() if n or grade != verdict_names.DIVERGES]
 
 
 def _explained(papers: Iterable[Paper]) -> str:
@@ -180,7 +182,7 @@ def _standing(paper: Paper) -> Iterator[str]:
     for standing in verdict_names.STANDINGS:
         yield from (f"- **{standing.capitalize()}.** {says}" for says in by_standing.get(standing, []))
     grades = paper.covered.numbers.grades(verdict_names.TRAINED)
-    counts = ", ".join(f"{count} {_verb(grade).removeprefix('are the ')}" for grade, count in grades.items())
+    counts = ", ".join(_counted(grades)).replace("are the ", "")
     yield f"- **Numbers.** {counts}." if sum(grades.values()) else "- **Numbers.** None is compared yet."
 
 
