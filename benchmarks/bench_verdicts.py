@@ -1,38 +1,84 @@
-"""How often each rule of a verdict gives which grade, by simulation: `python benchmarks/bench_verdicts.py`."""
+"""How often the grades of numbers are wrong, simulated and on published runs: `python benchmarks/bench_verdicts.py`."""
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
-from clpapers.evidence.comparison import ONE_MORE, OWN, WELCH
-from clpapers.evidence.grades import judge
-from clpapers.evidence.pooled import pooled
-from clpapers.evidence.verdict_names import DIFFERS, GRADES, NEAR, SAME
-from clpapers.metrics.intervals import Estimate, welch
+from clpapers.catalogue.metrics import PERCENT, margins_of, metrics
+from clpapers.evidence import grades
+from clpapers.evidence.comparison import read_compared
+from clpapers.evidence.pooled import each_once, pooled
+from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME, TRAINED
+from clpapers.metrics.intervals import NIL
 
-MARGINS = (2.0, 5.0)  # points
-PRINTED = 10  # runs of the paper
-UNTOLD = f"{OWN}, the paper's runs unknown"
-ASKED = [*((0, grade) for grade in GRADES), (2, SAME), (4, SAME), (4, DIFFERS), (5, NEAR), (10, NEAR), (10, DIFFERS)]
+FIRST, SECOND = PERCENT["margins"]
+PUBLISHED = Path("results/published/metrics")
+RATIOS, SPREADS = (0.5, 1, 2), (0.02, 0.5, 2.0, 8.0)  # ours over theirs; theirs, in points
+WRONG = ((0.0, DIFFERS), (FIRST, SAME), (SECOND, NEAR))  # the true difference, and the grade that is wrong
+COUNTS = [(n, m, True) for n in (2, 3, 4, 5, 10, 20) for m in (5, 10, 20)]
+COUNTS += [(n, m, False) for n in (2, 3, 5, 10) for m in (1, 5, 10)] + [(1, m, True) for m in (5, 10, 20)]
+RULES = {  # Welch's rule with other degrees of freedom and spreads of the side that tells none
+    "Welch's degrees, the same spread": (np.inf, 1),
+    "Welch's degrees": (np.inf, grades.UNLIKE),
+    "the smaller side's degrees": (1.0, grades.UNLIKE),
+    "as graded": (grades.MOST_DEGREES, grades.UNLIKE),
+}
+PRINTED = 10  # runs of the paper, for pooled lines
 
 
-def simulated(rule: str, n: int, sd: float, difference: float, draws: int, seed: int) -> np.ndarray:
-    """The grades `[draws]` of `n` runs whose true mean is off by `difference`; the paper's runs vary as they do."""
+def wrong(n: int, m: int, told: bool, ratio: float, draws: int, seed: int = 0) -> list[float]:
+    """The largest shares of wrong grades in %, over `SPREADS`, by `WRONG`: `n` runs of ours, `m` of the paper.
+
+    told: whether the paper prints its spread. ratio: our spread over theirs.
+    """
     rng = np.random.default_rng(seed)
-    ours, theirs = rng.normal(difference, sd, (draws, n)), rng.normal(0, sd, (draws, PRINTED))
-    theirs_se = theirs.std(axis=1, ddof=1) / np.sqrt(PRINTED)
-    printed = theirs.mean(axis=1)
-    if rule == ONE_MORE:
-        estimate = Estimate(ours[:, 0] - printed, theirs_se * np.sqrt(PRINTED + 1), PRINTED - 1)
-    else:
-        se = ours.std(axis=1, ddof=1) / np.sqrt(n)
-        told = n / PRINTED if rule == OWN else 0.0
-        estimate = Estimate(ours.mean(axis=1) - printed, se * np.sqrt(1 + told), n - 1)
-        if rule == WELCH:
-            estimate = welch(ours.mean(axis=1), se, n, printed, theirs_se, PRINTED)
-    return judge(estimate, MARGINS).grade
+    means = ratio / np.sqrt(n) * rng.standard_normal(draws), rng.standard_normal(draws) / np.sqrt(m)
+    errors = [s * np.sqrt(rng.chisquare(max(k - 1, 1), draws) / max(k - 1, 1) / k) for s, k in ((ratio, n), (1, m))]
+    estimate, _ = grades.estimated(means[0], errors[0], n, means[1], errors[1] if told else np.nan, m)
+    shares = []
+    for truth, grade in WRONG:
+        scaled = (estimate._replace(effect=truth + s * estimate.effect, se=s * estimate.se) for s in SPREADS)
+        shares.append(max(100 * np.mean(grades.judge(each, (FIRST, SECOND)).grade == grade) for each in scaled))
+    return shares
+
+
+def decided() -> list[int]:
+    """Published numbers of trainings with a grade other than open, and all, each once; without what rounding widens."""
+    frame = pd.concat([read_compared(file) for file in sorted(PUBLISHED.glob("*/*.reported.csv"))])
+    lines = each_once(frame[(frame["kind"] == TRAINED) & frame["distance"].notna() & (frame["rule"] != "")])
+    found = []
+    for row in lines.itertuples():
+        told = row.ours, row.se, row.n_seeds, row.graded_against, row.against_se, row.against_n
+        found.append(grades.judge(grades.estimated(*told)[0], (row.margin_same, row.margin_near)).grade)
+    return [sum(str(grade) != OPEN for grade in found), len(found)]
+
+
+def subsets(size: int) -> list[float]:
+    """Of published cells with five runs or more: `size` of them against the others as if those were printed.
+
+    Returns the cells and metrics, the subsets (20 a cell and metric), and the mean shares of `WRONG` in %, at the
+    metric's margins. Cells of equal values have no interval and are left out.
+    """
+    frame = pd.concat([pd.read_csv(file) for file in sorted(PUBLISHED.glob("*/*.csv")) if ".reported" not in file.name])
+    frame = frame[frame["time"].isna() & frame["metric"].isin([*metrics()])].dropna(subset=["cell", "value"])
+    rng, shares = np.random.default_rng(0), []
+    for (_, metric), each in frame.drop_duplicates(["cell", "metric", "seed"]).groupby(["cell", "metric"]):
+        x = each["value"].to_numpy(float)
+        if len(x) < 5 or not np.isfinite(x).all() or x.std() <= NIL or not (margins := margins_of(metric, x.mean()))[0]:
+            continue
+        x = rng.permuted(np.tile(x, (20, 1)), axis=1)
+        sides = [
+            (part.mean(1), part.std(1, ddof=int(part.shape[1] > 1)) / np.sqrt(part.shape[1]), part.shape[1])
+            for part in np.split(x, [size], 1)
+        ]
+        estimate, _ = grades.estimated(*sides[0], *sides[1])
+        at = (estimate._replace(effect=estimate.effect + truth) for truth in (0.0, *margins))
+        judged = [grades.judge(each, margins).grade for each in at]
+        shares.append([100 * np.mean(each == grade) for each, (_, grade) in zip(judged, WRONG)])
+    return [len(shares), 20 * len(shares), *np.mean(shares, axis=0)]
 
 
 def covered(seeds: list[int], shared: float, own: float, draws: int, seed: int) -> tuple[float, float]:
@@ -52,8 +98,13 @@ def covered(seeds: list[int], shared: float, own: float, draws: int, seed: int) 
             printed = theirs + rng.normal(0, own, PRINTED)
             row = {"dataset": "data", "learner": cell, "cell": cell, "metric": "final_accuracy"}
             values += [row | {"seed": k, "value": value} for k, value in enumerate(found)]
-            told = {"row": cell, "runs": cell, "basis": printed.mean(), "difference": found.mean() - printed.mean()}
-            told |= {"basis_se": printed.std(ddof=1) / np.sqrt(PRINTED), "basis_n": PRINTED, "n_seeds": n}
+            told = {
+                "row": cell,
+                "runs": cell,
+                "graded_against": printed.mean(),
+                "difference": found.mean() - printed.mean(),
+            }
+            told |= {"against_se": printed.std(ddof=1) / np.sqrt(PRINTED), "against_n": PRINTED, "n_seeds": n}
             compared.append(lines | told)
         (line,) = pooled({}, pd.DataFrame(values), pd.DataFrame(compared)).to_dict("records")
         holds += line["low"] <= 0 <= line["high"]
@@ -65,15 +116,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer draws")
     quick = parser.parse_args().quick
-    draws, rows = 2_000 if quick else 100_000, []
-    for rule, counts in ((WELCH, (2, 3, 5, 10)), (OWN, (2, 3, 5, 10)), (UNTOLD, (3, 10)), (ONE_MORE, (1,))):
-        for n in counts:
-            for sd in (1.0, 4.0):
-                grades = {at: simulated(rule, n, sd, at, draws, seed=0) for at in dict.fromkeys(at for at, _ in ASKED)}
-                rows.append([rule, n, sd, *(100 * np.mean(grades[at] == grade) for at, grade in ASKED)])
-    print(f"Verdicts: grades in % of {draws:,} draws; margins 2 and 5, the paper's runs {PRINTED}")
-    heads = ["rule", "runs", "sd", *(f"{at}: {grade}" for at, grade in ASKED)]
-    print(tabulate(rows, heads, "github", floatfmt=".1f"))
+    draws, heads = 4_000 if quick else 100_000, [f"{r}×: {grade}" for r in RATIOS for _, grade in WRONG]
+    rows, compared = [], []
+    for name, constants in RULES.items():
+        grades.MOST_DEGREES, grades.UNLIKE = constants
+        shares = [[n, m, told, *np.ravel([wrong(n, m, told, r, draws) for r in RATIOS])] for n, m, told in COUNTS]
+        rows = [[n, m, "yes" if told else "no", *each] for n, m, told, *each in shares]
+        compared.append([name, max(max(row[3:]) for row in rows), *decided()])
+    print(f"Wrong grades in % of {draws:,} draws, the largest over spreads; our spread 0.5, 1, 2 times the paper's")
+    print(tabulate(rows, ["ours", "theirs", "spread printed", *heads], "github", floatfmt=".1f"))
+    print("Rules: the largest share of wrong grades above, in %, and the published numbers that are decided")
+    print(tabulate(compared, ["rule", "wrong", "decided", "of"], "github", floatfmt=".1f"))
+    print("Published runs: some of a cell's against its others; wrong grades in %")
+    rows = [[size, *subsets(size)] for size in (1, 2, 3)]
+    print(
+        tabulate(
+            rows, ["runs", "cells and metrics", "subsets", *(grade for _, grade in WRONG)], "github", floatfmt=".1f"
+        )
+    )
     draws, rows = 50 if quick else 400, []
     for seeds in ([3] * 15, [10] * 15, [2] * 8 + [10] * 7, [1] * 10 + [3] * 5, [1] * 15):
         told = " ".join(f"{seeds.count(n)} of {n}" for n in dict.fromkeys(seeds))

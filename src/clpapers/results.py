@@ -69,7 +69,7 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     - `row`, `column`, `metric`
     - `printed`, `ours`, their 95 % limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in
       `unit`
-    - `authors` (NaN where they published none)
+    - `graded_against` (printed, or the authors' own), `authors` (NaN where they published none)
     - `n_seeds`
     - `verdict` with its `cause` and `reason`; texts may be empty
     """

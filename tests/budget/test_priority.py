@@ -565,7 +565,7 @@ def test_a_number_without_a_run_is_decided_by_its_first_and_an_open_one_by_a_for
     target = plan.targets["stf/table1"]
     key = ("ER", "CIFAR-10", "final_accuracy")
     open_number = {
-        **{"ours": 38.0, "sd": 2.0, "n_seeds": 3, "basis": 38.4, "basis_se": 1.0, "basis_n": 20},
+        **{"ours": 38.0, "sd": 2.0, "n_seeds": 3, "graded_against": 38.4, "against_se": 1.0, "against_n": 20},
         **{"distance": 9.0, "margin_same": 2.0, "margin_near": 5.0, "open": 1.0},
     }
     for compared, decided_at in (({}, 1), ({key: open_number}, 5)):

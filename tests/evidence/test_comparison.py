@@ -5,11 +5,24 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.verdict_names import CALIBRATED, DIFFERS, EXACT, GUESS, NEAR, NOT_COMPARABLE, OPEN, SAME, TRAINED
+from clpapers.evidence.grades import ALIKE, ONE_MORE, OWN_SPREAD, WELCH
+from clpapers.evidence.verdict_names import (
+    CALIBRATED,
+    DIFFERS,
+    DIVERGES,
+    EXACT,
+    GUESS,
+    NEAR,
+    NOT_COMPARABLE,
+    OPEN,
+    SAME,
+    TRAINED,
+)
 from clpapers.metrics.intervals import critical, welch
 from clpapers.targets import number, results_table
 from clpapers.targets.footnotes import Notes
 
+MANY = "mean_1200_runs"  # without a spread
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 
 
@@ -54,7 +67,7 @@ def with_authors(tmp_path, *lines):
 
 
 @pytest.mark.parametrize(
-    ("printed", "authors", "basis"),
+    ("printed", "authors", "against"),
     [
         ("0.06", "0.0696", 0.0696),  # cut off
         ("0.06", "0.0551", 0.0551),  # rounded
@@ -63,34 +76,48 @@ def with_authors(tmp_path, *lines):
         ("", "0.0701", 0.0701),  # none printed
     ],
 )
-def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path, printed, authors, basis):
+def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path, printed, authors, against):
     line = f"{printed},0.001,population_sd_5_runs,,cut,{authors},0.0015,5,cell 11"
     (cell,) = with_authors(tmp_path, line).to_dict("records")
-    assert (cell["authors"], cell["basis"], cell["source"]) == (float(authors), basis, "cell 11")
-    other = basis == 0.06
+    assert (cell["authors"], cell["graded_against"], cell["source"]) == (float(authors), against, "cell 11")
+    other = against == 0.06
     assert (cell["below"], cell["above"]) == pytest.approx((0.005, 0.01) if other else (0, 0))
     sd = 0.001 if other else 0.0015
-    assert cell["basis_se"] == pytest.approx(sd / 2)  # √(5 − 1)
+    assert cell["against_se"] == pytest.approx(sd / 2)  # √(5 − 1)
+
+
+def test_one_printed_number_of_other_runs_takes_the_authors_from_its_whole_target(tmp_path):
+    """The first is the authors', cut off, and has their spread; the third is printed nowhere."""
+    lines = ["0.06,,mean_5_runs,,cut,0.0696,0.0015,5,cell 11", "0.06,0.001,population_sd_5_runs,,cut,0.0701,0.0015,5,c"]
+    found = with_authors(tmp_path, *lines, ",,,,,0.0701,,,cell 11")
+    assert found["graded_against"].tolist() == pytest.approx([0.06, 0.06, np.nan], nan_ok=True)
+    assert found["against_se"].tolist() == pytest.approx([0.00075, 0.0005, np.nan], nan_ok=True)
+    assert found["above"].tolist()[:2] == pytest.approx([0.01, 0.01])
 
 
 def test_an_authors_number_without_a_spread_has_the_printed_one(tmp_path):
     (cell,) = with_authors(tmp_path, "0.23,0.006,population_sd_5_runs,,,0.2339,,5,cell 11").to_dict("records")
-    assert (cell["basis"], cell["basis_n"]) == (0.2339, 5)
-    assert cell["basis_se"] == pytest.approx(0.003)  # √(5 − 1)
+    assert (cell["graded_against"], cell["against_n"]) == (0.2339, 5)
+    assert cell["against_se"] == pytest.approx(0.003)  # √(5 − 1)
     (cell,) = with_authors(tmp_path, "0.23,,mean_5_runs,,,0.2339,,,cell 11").to_dict("records")
-    assert (np.isnan(cell["basis_se"]), cell["basis_n"]) == (True, 5)
+    assert (np.isnan(cell["against_se"]), cell["against_n"]) == (True, 5)
 
 
 def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp_path, real):
-    """0.06 stands for 0.055 to 0.07: of three runs at 0.0695 ± 0.0001 the difference is −0.0006 to 0.0146."""
+    """0.06 stands for 0.055 to 0.07: of three runs at 0.0695 ± 0.0001 the difference is −0.0009 to 0.0149.
+
+    With one run of the paper that spreads twice as far, ±0.0001 is √(1 + 4·3) times as wide: ±0.00036.
+    """
 
     def cell(mean, digits):
         lines = with_authors(tmp_path, f"0.06,,,,{digits},,,,")
         return comparison.compare({}, measured(mean, 0.0001), lines, real).iloc[0]
 
     found = cell(0.0695, "cut")
-    assert (found["difference_low"], found["difference_high"]) == pytest.approx((-0.0006, 0.0146))
-    for mean, digits, holds in ((0.0695, "", 0), (0.0702, "cut", 0), (0.0551, "cut", 1), (0.0548, "cut", 0)):
+    assert (found["difference_low"], found["difference_high"]) == pytest.approx(
+        (-0.0005 - 0.0001 * np.sqrt(13), 0.0145 + 0.0001 * np.sqrt(13))
+    )
+    for mean, digits, holds in ((0.0695, "", 0), (0.0704, "cut", 0), (0.0551, "cut", 1), (0.0546, "cut", 0)):
         found = cell(mean, digits)
         assert (found["difference_low"] <= 0 <= found["difference_high"]) == bool(holds)
 
@@ -101,13 +128,13 @@ def test_the_authors_number_has_a_column_and_a_remark(tmp_path, table_target, re
     compared = comparison.compare({}, data, lines, real)
     assert compared["difference"].item() == pytest.approx(0.07 - 0.0696)
     assert compared["authors_high"].item() == pytest.approx(0.0696 + critical(4) * 0.0015 / 2)
-    assert comparison.printed(compared.iloc[0])["authors"] == "0.0696 ± 0.0021"
+    assert comparison.printed(compared.iloc[0])["against"] == "0.0696 ± 0.0021, cell 11"
     table = comparison.attach(results_table.render(table_target, data, real), {}, data, compared, real).appended[0]
-    assert table.body["Authors"].tolist() == ["0.0696 ± 0.0021"]
+    assert table.body["Graded against"].tolist() == ["0.0696 ± 0.0021, cell 11"]
     assert comparison.CUT in table.caption
     assert comparison.AUTHORS in table.caption
     plain = comparison.compare({}, data, reported(tmp_path, "0.07,,"), real)
-    assert "Authors" not in comparison.attach(table, {}, data, plain, real).appended[0].body
+    assert "Graded against" not in comparison.attach(table, {}, data, plain, real).appended[0].body
 
 
 def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
@@ -127,11 +154,12 @@ def test_printed_interval_is_compared_by_welch(tmp_path, real):
     line = "80.1,0.5,ci95_halfwidth_20_runs"
     cell = judged(tmp_path, line, measured(80.6, 1.0), real)
     expected = welch(80.6, 1.0 / critical(2), 3, 80.1, 0.5 / critical(19), 20)
+    expected = expected._replace(degrees=2.5)  # a quarter more than the three runs have
     assert (cell["difference_low"], cell["difference_high"]) == pytest.approx(expected.interval())
     assert cell["distance"] == pytest.approx(expected.interval(0.9)[1])
     assert (cell["printed_low"], cell["printed_high"]) == pytest.approx((79.6, 80.6))
     assert (cell["ours_low"], cell["ours_high"]) == pytest.approx((79.6, 81.6))
-    assert (cell["verdict"], cell["reason"], cell["n_seeds"], cell["rule"]) == (SAME, "", 3, comparison.WELCH)
+    assert (cell["verdict"], cell["reason"], cell["n_seeds"], cell["rule"]) == (SAME, "", 3, WELCH)
     assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
     assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
 
@@ -140,6 +168,7 @@ def test_a_spread_of_unknown_meaning_is_a_standard_error(tmp_path, table_target,
     data = measured(81.0, 0.5)
     compared = comparison.compare({}, data, reported(tmp_path, "80.1,0.5,spread_10_runs"), real)
     expected = welch(81.0, 0.5 / critical(2), 3, 80.1, 0.5, 10)
+    expected = expected._replace(degrees=2.5)
     assert (compared["difference_low"].item(), compared["difference_high"].item()) == pytest.approx(expected.interval())
     table = results_table.render(table_target | {"grid": {}, "names": {}}, data, real)
     assert "standard errors" in comparison.attach(table, {}, data, compared, real).appended[0].caption
@@ -157,30 +186,31 @@ def test_a_spread_of_unknown_meaning_is_a_standard_error(tmp_path, table_target,
     ],
 )
 def test_a_grade_says_how_far(tmp_path, real, mean, half_width, verdict, text):
-    """Without a printed spread; the interval is 0.05 wider on either side: half a unit of the last digit."""
-    cell = judged(tmp_path, "80.0,,", measured(mean, half_width), real)
+    """Of so many runs in print, their error hardly counts; half a unit of the last digit is 0.05 on either side."""
+    cell = judged(tmp_path, f"80.0,,{MANY}", measured(mean, half_width), real)
     assert (cell["verdict"], comparison.graded(cell)) == (verdict, text)
-    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN_SPREAD)
+    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, OWN_SPREAD)
 
 
-def test_without_a_printed_spread_the_papers_runs_vary_as_ours_where_their_number_is_known(tmp_path, real):
-    """Three runs with a half-width of 1: 1 alone, √(1 + 3/12) beside a mean of twelve; and half a unit of 80.0."""
-    for kind, half in (("", 1.0), ("mean_12_runs", np.sqrt(1.25))):
+def test_without_a_printed_spread_the_papers_runs_spread_twice_as_ours(tmp_path, real):
+    """Three runs with a half-width of 1: √(1 + 4·3) beside one run or unknown ones, √(1 + 4·3/12) beside twelve."""
+    for kind, half in (("", np.sqrt(13)), ("mean_12_runs", np.sqrt(2))):
         cell = judged(tmp_path, f"80.0,,{kind}", measured(80.5, 1.0), real)
         assert cell["difference_high"] - cell["difference"] == pytest.approx(half + 0.05)
 
 
 def test_a_margin_is_never_more_than_its_share_of_the_printed_value(tmp_path, real):
-    cell = judged(tmp_path, "8.0,,", measured(8.5, 1.0), real)
+    cell = judged(tmp_path, f"8.0,,{MANY}", measured(8.5, 1.0), real)
     assert (cell["margin_same"], cell["margin_near"]) == pytest.approx((0.8, 1.6))
     assert comparison.graded(cell) == "near, within 1.3"
 
 
-def test_equal_values_of_a_training_are_open_and_exact_ones_are_the_same(tmp_path, real):
+def test_equal_values_are_the_same_if_they_are_the_printed_one_and_else_open(tmp_path, real):
     lines = reported(tmp_path, "80.1,,")
-    compared = comparison.compare({}, measured(80.1, 0.0), lines, real).iloc[0]
-    assert (compared["verdict"], compared["cause"]) == (OPEN, comparison.EQUAL)
-    assert comparison.graded(compared) == "open: equal values"
+    for mean, verdict in ((80.1, SAME), (80.14, SAME), (80.2, OPEN)):
+        compared = comparison.compare({}, measured(mean, 0.0), lines, real).iloc[0]
+        assert (compared["verdict"], compared["cause"]) == (verdict, comparison.EQUAL)
+        assert comparison.graded(compared) == f"{verdict}: equal values"
     exact = {"exact": [{"why": "frozen", "rows": ["ER"], "columns": ["EMNIST"]}]}
     compared = comparison.compare(exact, measured(80.1, 0.0), lines, real).iloc[0]
     assert (compared["verdict"], compared["kind"]) == (SAME, EXACT)
@@ -213,17 +243,17 @@ def test_reproduced_deviation_and_error_stand_beside_the_reported(tmp_path, real
     ("mean", "holds"), [(99.84, True), (99.846, True), (99.834, True), (99.847, False), (99.833, False)]
 )
 def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, holds):
-    cell = judged(tmp_path, "99.84,,", measured(mean, 0.0015), real)
+    cell = judged(tmp_path, f"99.84,,{MANY}", measured(mean, 0.0015), real)
     assert (cell["difference_low"] <= 0 <= cell["difference_high"]) == holds
 
 
-@pytest.mark.parametrize(("mean", "verdict"), [(82.3, NEAR), (82.5, DIFFERS), (77.9, NEAR), (77.7, DIFFERS)])
+@pytest.mark.parametrize(("mean", "verdict"), [(81.3, NEAR), (84.5, OPEN), (84.7, DIFFERS), (75.5, DIFFERS)])
 def test_a_single_run_is_held_against_one_more_of_the_papers(mean, verdict, tmp_path, real):
-    """Of 20 runs with the half-width 0.5 = t·s/√20, one more lies within t·s·√(1 + 1/20) = 0.5·√21 = 2.29."""
+    """Of 20 runs with the half-width 0.5 = t·s/√20, one of twice their spread lies within t·s·√(4 + 1/20) = 4.5."""
     cell = judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(mean), real)
-    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "one run", comparison.ONE_MORE)
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "one run", ONE_MORE)
     assert "weak evidence" in cell["reason"]
-    assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21))
+    assert cell["difference_high"] - cell["difference"] == pytest.approx(4.5)
     assert comparison.graded(cell).endswith(": one run")
 
 
@@ -252,6 +282,21 @@ def test_not_comparable(tmp_path, real, line, data, cause, reason):
 def test_other_data_or_another_scale_is_never_comparable(tmp_path, standins, reductions, cause, reason):
     cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("small", standins, reductions))
     assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "verdict", "rule"),
+    [
+        ("inf,,", [np.inf, np.inf, np.inf], DIVERGES, ALIKE),
+        ("inf,,", [80.0, 81.0, 82.0], DIFFERS, ALIKE),
+        ("80.1,,", [80.0, np.inf, 82.0], DIFFERS, ALIKE),
+        (",,", [80.0, 81.0, 82.0], NOT_COMPARABLE, ""),
+    ],
+)
+def test_infinity_over_infinity_is_no_number_that_came_out_the_same(tmp_path, real, line, values, verdict, rule):
+    cell = judged(tmp_path, line, measured(80, 1).assign(value=values), real)
+    assert (cell["verdict"], cell["rule"]) == (verdict, rule)
+    assert comparison.graded(cell).startswith(verdict)
 
 
 def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):

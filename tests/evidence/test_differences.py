@@ -4,13 +4,23 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence.differences import COLUMNS, LOOKS, forest, scatter
-from clpapers.evidence.verdict_names import GRADES
+from clpapers.evidence.verdict_names import DIVERGES
+from clpapers.evidence.verdict_names import GRADES as ALL
+
+GRADES = [grade for grade in ALL if grade != DIVERGES]  # which have a difference
 
 
 def lines(count=4, **given):
     """Compared numbers of one target, a grade after the other."""
     each = {"place": "table1", "named": "A", "column": "MNIST", "metric": "final_accuracy", "kind": "trained"}
-    each |= {"margin_same": 2.0, "margin_near": 5.0, "basis": 50.0, "difference_low": -1.0, "difference_high": 3.0}
+    each |= {
+        "margin_same": 2.0,
+        "margin_near": 5.0,
+        "graded_against": 50.0,
+        "against_se": 1.0,
+        "difference_low": -1.0,
+        "difference_high": 3.0,
+    }
     return pd.DataFrame(
         each | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "ours": 51.0, "difference": 1.0} | given
         for i in range(count)

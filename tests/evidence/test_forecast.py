@@ -9,40 +9,42 @@ from clpapers.evidence.forecast import forecast, gain, read_trained
 from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
 
 NAN = math.nan
-HEAD = "row,column,metric,kind,verdict,ours,sd,n_seeds,basis,basis_se,basis_n,distance,margin_same,margin_near"
+HEAD = "row,column,metric,kind,verdict,ours,sd,n_seeds,graded_against,against_se,against_n"
+HEAD += ",distance,margin_same,margin_near"
 
 
-def number(reproduced, sd, n, basis, basis_se=NAN, basis_n=0, distance=20.0, is_open=1.0):
+def number(reproduced, sd, n, graded_against, against_se=NAN, against_n=0, distance=20.0, is_open=1.0):
     return {
-        **{"ours": reproduced, "sd": sd, "n_seeds": n, "basis": basis, "basis_se": basis_se},
-        **{"basis_n": basis_n, "distance": distance, "margin_same": 2.0, "margin_near": 5.0, "open": is_open},
+        **{"ours": reproduced, "sd": sd, "n_seeds": n, "graded_against": graded_against, "against_se": against_se},
+        **{"against_n": against_n, "distance": distance, "margin_same": 2.0, "margin_near": 5.0, "open": is_open},
     }
 
 
 def test_by_hand_without_a_printed_spread():
-    """Ten runs of deviation 3, one point above: 1.833 of 3/√10, twice as wide a square where the paper has ten too."""
-    told = forecast(number(51.0, 3.0, 2, 50.0), 10)
-    assert told.distance == pytest.approx(1 + 1.8331 * 3 / math.sqrt(10), rel=1e-4)
+    """Ten runs of deviation 3, one point above: 1.833 of 3·√(1/10 + 4/10) if the paper has ten, or else 4/1 in it."""
+    told = forecast(number(51.0, 3.0, 2, 50.0, against_n=10), 10)
+    assert told.distance == pytest.approx(1 + 1.8331 * 3 * math.sqrt(0.5), rel=1e-4)
     assert told.grade == NEAR
-    wider = forecast(number(51.0, 3.0, 2, 50.0, basis_n=10), 10)
-    assert wider.distance == pytest.approx(1 + 1.8331 * 3 / math.sqrt(10) * math.sqrt(2), rel=1e-4)
+    wider = forecast(number(51.0, 3.0, 2, 50.0), 10)
+    assert wider.distance == pytest.approx(1 + 1.8331 * 3 * math.sqrt(4.1), rel=1e-4)
 
 
 def test_one_run_takes_the_printed_spread():
-    one = number(51.0, NAN, 1, 50.0, basis_se=0.2, basis_n=16)
-    many = number(51.0, 0.8, 3, 50.0, basis_se=0.2, basis_n=16)
+    one = number(51.0, NAN, 1, 50.0, against_se=0.2, against_n=16)
+    many = number(51.0, 0.8, 3, 50.0, against_se=0.2, against_n=16)
     assert forecast(one, 5).distance == forecast(many, 5).distance
     assert forecast(number(51.0, NAN, 1, 50.0), 5) is None
 
 
 @pytest.mark.parametrize(("difference", "grade"), [(0.2, SAME), (3.0, DIFFERS), (4.5, DIFFERS)])
 def test_many_runs_decide(difference, grade):
-    assert forecast(number(50 + difference, 3.0, 3, 50.0), 1000).grade == grade
-    assert gain(number(50 + difference, 3.0, 3, 50.0), 1000) == 1.0
+    told = number(50 + difference, 3.0, 3, 50.0, against_n=1000)
+    assert forecast(told, 1000).grade == grade
+    assert gain(told, 1000) == 1.0
 
 
 def test_more_runs_are_worth_more_and_a_decided_number_is_worth_none():
-    wide = number(51.0, 9.0, 2, 50.0, distance=60.0)
+    wide = number(51.0, 9.0, 2, 50.0, against_n=400, distance=60.0)
     gains = [gain(wide, runs) for runs in (2, 3, 5, 10, 20, 400)]
     assert np.all(np.diff(gains) >= 0)
     assert gains[-1] == 1.0

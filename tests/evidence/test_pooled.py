@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from clpapers.evidence.pooled import each_once, pooled
+from clpapers.evidence.pooled import each_once, one_sided, pooled
 
 TARGET = {"names": {"a": "A", "b": "B"}}
 
@@ -21,7 +21,7 @@ def compared(**values):
                 "verdict": "open",
                 "kind": "trained",
             },
-            **{"runs": cell, "basis": 10.0, "basis_se": np.nan, "basis_n": 0, "decimals": 1},
+            **{"runs": cell, "graded_against": 10.0, "against_se": np.nan, "against_n": 0, "decimals": 1},
             **{"difference": np.mean(each) - 10, "n_seeds": len(each)},
         }
         for cell, each in values.items()
@@ -72,7 +72,7 @@ def test_cells_of_two_data_sets_share_no_draw():
 
 def test_the_printed_means_errors_and_a_single_runs_count_as_if_they_were_one():
     lines, data = compared(a=[9.0], b=[12.0])
-    lines = lines.assign(basis_se=0.5, basis_n=4)
+    lines = lines.assign(against_se=0.5, against_n=4)
     line = line_of(lines, data)
     se = np.sqrt(1.0**2 + 0.5**2)  # of one run more: 0.5·√4, and of the printed mean
     degrees = se**4 / (1.0**4 / 3 + 0.5**4 / 3)
@@ -86,6 +86,12 @@ def test_a_comparison_counts_once_and_guesses_not_at_all():
     guess = lines.iloc[:1].assign(row="G", runs="g", kind="guess")
     assert line_of(pd.concat([lines, again, guess]), data)["cells"] == 2
     assert pooled(TARGET, data, lines.iloc[:1]).empty
+
+
+def test_of_one_comparison_twice_the_one_with_a_printed_spread_counts():
+    lines, _ = compared(a=[9.0, 11.0], b=[12.0, 13.0])
+    again = lines.iloc[:1].assign(row="again", against_se=0.5)
+    assert each_once(pd.concat([lines, again], ignore_index=True))["row"].tolist() == ["B", "again"]
 
 
 def test_a_curve_has_a_line_of_its_own():
@@ -109,3 +115,15 @@ def test_where_nothing_is_compared_there_is_no_line(along):
 def test_the_same_runs_beside_the_same_number_are_one_comparison_and_numbers_without_runs_are_not():
     lines, _ = compared(a=[9.0, 11.0], b=[9.0, 11.0])
     assert [len(each_once(lines.assign(runs=runs))) for runs in ("x", "")] == [1, 2]
+
+
+def test_a_line_with_all_cells_on_one_side_is_told_if_its_interval_leaves_zero_out():
+    cells = {name: [12.0, 12.2, 12.1] for name in "abcdef"}
+    line = line_of(*compared(**cells))
+    assert one_sided(TARGET, line).startswith("all 6 numbers of ")
+    assert " lie above print, on average by +2.1 [" in one_sided(TARGET, line)
+    below = line_of(*compared(**{name: [8.0, 7.8] for name in "abcdef"}))
+    assert " lie below print, on average by −2.1 [" in one_sided(TARGET, below)
+    assert one_sided(TARGET, line_of(*compared(**cells | {"f": [9.8, 9.9, 9.9]}))) == ""  # one on the other side
+    assert one_sided(TARGET, line_of(*compared(**{key: [10.1, 17.0] for key in "abcdef"}))) == ""  # zero is possible
+    assert one_sided(TARGET, line_of(*compared(**{key: [12.0, 12.2] for key in "abcde"}))) == ""  # too few

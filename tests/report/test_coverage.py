@@ -25,7 +25,8 @@ def test_a_run_whose_record_is_measured_too_counts_once(monkeypatch):
     assert coverage._spent(found) == (3, 1, 1.5, "2026-11-24")
 
 
-LINE = {"kind": "trained", "verdict": "same", "cause": "", "runs": "a", "metric": "m", "basis": "1"}
+LINE = {"kind": "trained", "verdict": "same", "cause": "", "runs": "a", "metric": "m"}
+LINE |= {"graded_against": "1", "against_se": ""}
 
 
 def lines(*changes):
@@ -37,18 +38,19 @@ def test_numbers_are_counted_by_kind_and_once_where_runs_are_shared():
         lines(
             {},
             {},  # the same runs with the same number
-            {"basis": "2", "verdict": "differs", "cause": "one run"},
+            {"graded_against": "2", "verdict": "differs", "cause": "one run"},
+            {"verdict": "near", "against_se": "0.5"},  # the same again, with a spread
             {"runs": "b", "kind": "guess"},
             {"runs": "", "kind": "exact"},
             {"runs": "", "kind": "exact"},  # of no runs: never the same ones
             {"runs": "c", "verdict": "not comparable", "cause": "one run"},
         )
     )
-    assert found.compared() == 6
-    assert [found.compared(kind) for kind in ("trained", "calibrated", "guess", "exact")] == [3, 0, 1, 2]
+    assert found.compared() == 7
+    assert [found.compared(kind) for kind in ("trained", "calibrated", "guess", "exact")] == [4, 0, 1, 2]
     assert found.compared("trained", once=True) == 2
-    assert found.grades("trained") == {"same": 1, "near": 0, "open": 0, "differs": 1}
+    assert found.grades("trained") == {"same": 0, "near": 1, "open": 0, "differs": 1, "diverges, as printed": 0}
     assert found.weak == {"trained": 1}
-    assert coverage.by_kind(found)[-1] == ["all", "6", "1", "5", "4", "0", "0", "1"]
+    assert coverage.by_kind(found)[-1] == ["all", "7", "1", "5", "3", "1", "0", "1", "0"]
     both = found + found
-    assert both.compared() == 12
+    assert both.compared() == 14

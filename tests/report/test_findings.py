@@ -36,7 +36,7 @@ def numbers(*lines):
     texts = {"difference": "+1.0 [0.5, 1.5]", "runs": "3"}
     keys = ["place", "row", "column", "verdict", "runs"]
     compared = pd.DataFrame([dict(zip(keys, line)) for line in lines], columns=keys)
-    fixed = {"named": "A", "metric": "a", "basis": 1.0, "difference": 1.0, "dataset": "d"}
+    fixed = {"named": "A", "metric": "a", "graded_against": 1.0, "against_se": 0.1, "difference": 1.0, "dataset": "d"}
     return compared.assign(**fixed, texts=[texts] * len(lines))
 
 

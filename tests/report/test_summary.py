@@ -14,7 +14,7 @@ from clpapers.report.summary import _headlines, summary_of
 
 ROOT = Path(__file__).parents[2]
 TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "printed": "38.4", "decimals": "1"}
-TOLD |= {"kind": "trained", "cause": "", "runs": "0123456789", "basis": "38.4"}
+TOLD |= {"kind": "trained", "cause": "", "runs": "0123456789", "graded_against": "38.4"}
 
 
 @pytest.fixture

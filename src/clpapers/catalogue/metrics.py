@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-PERCENT = {"bounds": (0, 100), "margins": (2, 5), "shares": (0.1, 0.2)}  # of a metric in %, unless it says otherwise
-FRACTION = {"margins": (0.02, 0.05)}  # of one between 0 or -1 and 1 without a unit, unless it says otherwise
-COUNTED = (0.05, 0.1)  # margins as shares of the printed value: of one from 0 up without margins, of counts
+PERCENT = {"bounds": (0, 100), "margins": (2, 5), "shares": (0.1, 0.2)}  # of a metric in %
+FRACTION = {"margins": (0.02, 0.05)}  # of one between 0 or -1 and 1 without a unit
+COUNTED = (0.05, 0.1)  # margins as shares of the printed value: of one from 0 up, of counts
 
 
 @dataclass(frozen=True)
@@ -125,18 +125,19 @@ def measures() -> dict[str, Measure]:
     """All measures by name."""
     found = {}
     for name, literals in _declared("metrics", "MEASURE").items():
-        made = {key: Metric(key, name, **_usual(facts) | facts) for key, facts in literals.get("METRICS", {}).items()}
+        made = {key: Metric(key, name, **_complete(facts)) for key, facts in literals.get("METRICS", {}).items()}
         found[name] = Measure(name, made, **literals["MEASURE"])
     return found
 
 
-def _usual(facts: Mapping) -> Mapping:
-    """The keys that metrics of a kind share."""
+def _complete(facts: Mapping) -> Mapping:
+    """A literal with the keys that metrics of its kind share; its `judged` names the kind where its form does not."""
+    kind, own = facts.get("judged"), {key: value for key, value in facts.items() if key != "judged"}
     if facts.get("unit") == "%":
-        return PERCENT
-    if facts.get("bounds") == (0, None) and "margins" not in facts:
-        return {"shares": COUNTED}
-    return FRACTION if "unit" not in facts and facts.get("bounds") in ((0, 1), (-1, 1)) else {}
+        return PERCENT | own
+    if kind == "fraction" or ("unit" not in facts and facts.get("bounds") in ((0, 1), (-1, 1))):
+        return FRACTION | own
+    return {"shares": COUNTED} | own if kind == "count" or facts.get("bounds") == (0, None) else own
 
 
 @functools.cache
@@ -152,6 +153,16 @@ def margins_of(name: str, printed: float) -> tuple[float, float]:
     widths = [margins or (), [share * abs(printed) for share in shares or ()]]
     first, second = (min(each) for each in zip(*filter(None, widths))) if any(widths) else (0.0, 0.0)
     return first, second
+
+
+def margins_told() -> str:
+    """The margins of all kinds of metrics, in words."""
+    points, fractions = (" and ".join(map(str, kind["margins"])) for kind in (PERCENT, FRACTION))
+    most, counts = (f"{less:.0%} and {more:.0%}".replace("%", " %") for less, more in (PERCENT["shares"], COUNTED))
+    return (
+        f"{points} points for percentages, at most {most} of the printed value; {fractions} for F, LCA, AUC, Ω and "
+        f"correlations; {counts} of the printed value for counts, steps, nats, MB and times"
+    )
 
 
 @functools.cache

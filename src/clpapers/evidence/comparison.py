@@ -10,11 +10,12 @@ import pandas as pd
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, named_along, row_and_column
-from clpapers.evidence.grades import MARGINS, MEANINGS, excludes_zero, judge, nearest
+from clpapers.evidence.grades import ALIKE, MEANINGS, Judged, estimated, excludes_zero, judge, nearest
 from clpapers.evidence.pooled import KEY, POOLED, pooled, pooled_texts
 from clpapers.evidence.verdict_names import (
     CALIBRATED,
     DIFFERS,
+    DIVERGES,
     EXACT,
     GRADES,
     GUESS,
@@ -24,7 +25,7 @@ from clpapers.evidence.verdict_names import (
     TRAINED,
     WEAK,
 )
-from clpapers.metrics.intervals import NIL, Estimate, critical, welch
+from clpapers.metrics.intervals import NIL, Estimate, critical
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import NO_MEMORY, Table, bold_in, plus_minus, rounded, signed
@@ -33,28 +34,20 @@ EQUAL = "equal values"  # the cause of a verdict without a spread to go by
 COLUMNS = [
     *("value", "decimals", "spread_kind", "half_width", "n", "cut", "note"),
     *("authors", "authors_half_width", "source"),
-    *("basis", "basis_se", "basis_n", "below", "above"),
+    *("graded_against", "against_se", "against_n", "below", "above"),
 ]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|standard_error|spread|population_sd|mean)_(\d+)_runs")
 MOST_DECIMALS = 3  # in numbers that only the authors give
-WELCH, OWN_SPREAD, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
-RULES = {
-    WELCH: "two runs or more here, and a printed spread: Welch’s t interval of the difference of two means",
-    OWN_SPREAD: "two runs or more here, and no printed spread: our mean’s t interval, with an error of the "
-    "paper’s runs, taken to vary as ours do, where it says how many there are",
-    ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie",
-    ALIKE: "∞ (diverged) or OoM (out of memory) on either side: no interval; the same or not",
-}
 COMPARED = ", printed and ours"  # ends the title of the table of the comparison
 EXPLANATION = (
     "Ours minus printed, with its 95 % interval, and the distance that the runs exclude: the least m for which "
     f"the 90 % interval lies within ±m. {'; '.join(f'‘{grade}’: {meaning}' for grade, meaning in MEANINGS.items())}. "
-    f"The margins are {MARGINS}. ‘Resolved’: the same, though the interval leaves zero out. "
+    f"The margins are {catalogue.margins_told()}. ‘Resolved’: the same, though the interval leaves zero out. "
     "The interval is Welch’s, or our mean’s where no spread is printed. It is widened by half a unit of the "
     "printed last digit, unless a spread of no more digits is printed."
 )
-DIVERGED = " ∞ (diverged) is the same as ∞ alone."
-SHORT = " OoM (out of memory) is the same as OoM; with a number it is not comparable, as memories differ in size."
+DIVERGED = " ∞ is a run that diverged; over ∞ it ‘diverges, as printed’, and over a number it differs."
+SHORT = " OoM (out of memory) is not comparable, as memories differ in size."
 DEVIATION = (
     " The spreads that the paper prints are population standard deviations; ‘printed’ shows the 95 % half-width that "
     "follows."
@@ -67,14 +60,16 @@ SINGLE = (
     " ‘One run’: weak evidence; the interval is the one in which one more run of the paper's own would differ, by the "
     "printed spread."
 )
-ALL_EQUAL = " ‘Equal values’: a few runs without any spread give no interval."
 CUT = (
     " The paper rounds some numbers and cuts others off: one printed stands for all from half a unit of its last digit "
     "below to a unit above."
 )
 AUTHORS = (
-    " ‘Authors’: the number in a file that the paper's authors published. Difference and verdict are with it if the "
-    "printed number is this one, rounded or cut off, or if none is printed; or else they are of different runs."
+    " ‘Graded against’: the authors' own number, from the file named. It serves a target in which each printed number "
+    "that has one is this one, rounded or cut off. Or else the target is graded against print."
+)
+ALL_EQUAL = (
+    " ‘Equal values’: runs without any spread give no interval; they are the same if they are the printed value."
 )
 CHOSEN = " ‘Calibrated’: a choice that the paper leaves open was read off this number, so it is no check."
 GUESSED = " ‘Guess’: nothing is trained. ‘Exact’: no run decides it."
@@ -97,16 +92,19 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     NaN if none is printed), `n` (the paper's runs, 0 if unknown), `cut` (whether the paper may have cut digits off) and
     `note`. The authors' own number has `authors`, `authors_half_width` (both NaN if there is none) and `source`.
 
-    The comparison takes `basis` with `basis_se` (standard error) and `basis_n`. This is the authors' number if the
-    printed one is it, cut off or rounded, or if none is printed; or else the printed one. Its spread is the authors'
-    or, if they give none, the printed one. It may be `below` less and `above` more: half a unit of the last digit, 0
-    beside a spread of no more digits; half a unit and a whole one if `cut`.
+    The comparison takes `graded_against` with `against_se` (standard error) and `against_n` (runs). It is the authors'
+    number, if each printed number of the target that has one is it, cut off or rounded; or else it is the printed one.
+    A number without a spread takes that of the other, where both are one. A printed number may be `below` less and
+    `above` more: half a unit of the last digit, 0 beside a spread of no more digits; half a unit and a whole one if
+    `cut`.
 
     The kind `spread_<n>_runs`, which the paper does not define, is read as a standard error. Lines of the kind
     `formula` are left out; those noted `out of memory` have no number.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
+    own_lines = [line for line in lines.to_dict("records") if line["value"] and line.get("authors")]
+    served = all(_is_one(line["value"], line["authors"]) for line in own_lines)
     for line in lines.to_dict("records"):
         value = np.nan if line["note"] == NO_MEMORY else float(line["value"] or "nan")
         kind, se, n = "", np.nan, 0
@@ -118,14 +116,15 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
         digits, spread_digits = (len(line[part].partition(".")[2]) for part in ("value", "spread"))
         cut, unit = line.get("digits") == "cut", 10.0**-digits
         half_unit = unit / 2 if spread_digits > digits or not line["spread"] or cut else 0.0
-        basis, authors = (value, se, n, half_unit, unit if cut else half_unit), (np.nan, np.nan)
-        own = line.get("authors", "")
+        spread, authors, own = (se, n), (np.nan, np.nan), line.get("authors", "")
+        against, below, above = value, half_unit, unit if cut else half_unit
         if own:
-            finer = _authors(own, line["authors_sd"], line["authors_runs"])
-            authors = finer[0], _half_width(*finer[1:])
-            if np.isnan(value) or -unit / 2 <= finer[0] - value < unit:
-                spread = (se, n) if np.isnan(finer[1]) else finer[1:]  # the printed one, where the authors give none
-                basis = (finer[0], *spread, 0.0, 0.0)
+            finer, finer_se, finer_n = _authors(own, line["authors_sd"], line["authors_runs"])
+            authors = finer, _half_width(finer_se, finer_n)
+            if served:
+                against, below, above = finer, 0.0, 0.0
+            if not np.isnan(finer_se) and (served or (np.isnan(se) and _is_one(line["value"], own))):
+                spread = finer_se, finer_n
         decimals = max(digits, spread_digits) if line["value"] else min(len(own.partition(".")[2]), MOST_DECIMALS)
         rows.append(
             {
@@ -134,11 +133,18 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
                 **{"n": n, "cut": cut, "note": line["note"]},
                 **dict(zip(("authors", "authors_half_width"), authors)),
                 "source": line.get("source", ""),
-                **dict(zip(("basis", "basis_se", "basis_n", "below", "above"), basis)),
+                **{"graded_against": against, "against_se": spread[0], "against_n": spread[1]},
+                **{"below": below, "above": above},
             }
         )
     reported = pd.DataFrame(rows, columns=[*KEY, *COLUMNS])
     return reported.assign(decimals=reported.groupby("metric")["decimals"].transform("max"))
+
+
+def _is_one(printed: str, authors: str) -> bool:
+    """Whether a printed number is the authors', rounded or cut off."""
+    unit = 10.0 ** -len(printed.partition(".")[2])
+    return bool(printed) and -unit / 2 <= float(authors) - float(printed) < unit
 
 
 def _authors(value: str, sd: str, runs: str) -> tuple[float, float, int]:
@@ -153,16 +159,11 @@ def _half_width(se: float, n: int) -> float:
 
 def _estimate(cell: pd.Series) -> tuple[Estimate, str]:
     """Ours − printed, from one merged line (see `compare`), and the rule that its interval follows."""
-    if np.isinf([cell["mean"], cell.basis]).any() or NO_MEMORY in (cell.note, cell.note_reported):
+    if np.isinf([cell["mean"], cell.graded_against]).any():
         return Estimate(np.nan, np.nan, np.nan), ALIKE
-    if cell.n == 1 and pd.notna(cell.basis_se):  # s·√(1 + 1/n), of a standard error s/√n
-        return Estimate(
-            cell["mean"] - cell.basis, cell.basis_se * np.sqrt(cell.basis_n + 1), cell.basis_n - 1
-        ), ONE_MORE
-    if pd.notna(cell.basis_se):
-        return welch(cell["mean"], cell.se, cell.n, cell.basis, cell.basis_se, cell.basis_n), WELCH
-    printed = cell.n / cell.basis_n if cell.basis_n else 0.0  # an error of the paper's runs, if they vary as those here
-    return Estimate(cell["mean"] - cell.basis, cell.se * np.sqrt(1 + printed), cell.n - 1), OWN_SPREAD
+    without_error = cell.kind == EXACT and pd.isna(cell.against_se)  # no run of the paper decided it
+    runs = np.inf if without_error else cell.against_n
+    return estimated(cell["mean"], cell.se, cell.n, cell.graded_against, cell.against_se, runs)
 
 
 class Verdict(NamedTuple):
@@ -175,12 +176,11 @@ class Verdict(NamedTuple):
 
 def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
     """Why a number cannot be compared, if it cannot."""
-    neither_fits = cell.note == cell.note_reported == NO_MEMORY
-    if pd.isna(cell.basis) and not neither_fits:
+    if pd.isna(cell.graded_against):
         cause = "out of memory in the paper" if cell.note_reported == NO_MEMORY else "not printed"
         reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
         return Verdict(NOT_COMPARABLE, cause, reason)
-    if pd.isna(cell["mean"]) and not neither_fits:
+    if pd.isna(cell["mean"]):
         if cell.note == NO_MEMORY:
             return Verdict(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
         return Verdict(NOT_COMPARABLE, "not run", notes.why_not_run())
@@ -195,16 +195,18 @@ def _obstacle(cell: pd.Series, notes: Notes) -> Verdict | None:
     return None
 
 
-def _verdict_on(cell: pd.Series, rule: str, estimate: Estimate, low: float, grade: str) -> Verdict:
+def _verdict_on(cell: pd.Series, rule: str, estimate: Estimate, judged: Judged) -> Verdict:
     if rule == ALIKE:
-        return Verdict(SAME if cell["mean"] == cell.basis or cell.note == NO_MEMORY else DIFFERS)
-    if np.isnan(low):
+        return Verdict(DIVERGES if cell["mean"] == cell.graded_against else DIFFERS)
+    if np.isnan(judged.low):
         return Verdict(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
     if estimate.se <= NIL and cell.kind != EXACT:
-        return Verdict(OPEN, EQUAL, f"{cell.n} equal values give no interval")
+        printed = not excludes_zero(judged.low, judged.high)
+        reason = f"{cell.n} equal values give no interval"
+        return Verdict(SAME if printed else OPEN, EQUAL, f"{reason}; they are the printed one" if printed else reason)
     if cell.n == 1 and cell.kind != EXACT:
-        return Verdict(grade, WEAK, "weak evidence: one run, held against the printed spread")
-    return Verdict(grade)
+        return Verdict(str(judged.grade), WEAK, "weak evidence: one run, held against the printed spread")
+    return Verdict(str(judged.grade))
 
 
 def _kind(target: dict, cell: pd.Series, notes: Notes) -> str:
@@ -245,11 +247,11 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     - `printed`, `printed_low`, `printed_high`, `ours`, `ours_low`, `ours_high`;
     - `sd`, `se` (of our runs), `n_seeds`;
     - `authors`, `authors_low`, `authors_high`, `source` (see `read_reported`);
-    - `difference` (ours − authors' or else printed), `difference_low`, `difference_high` (95 %);
-    - `distance` (which the runs exclude), `margin_same`, `margin_near`, `rule` (of `RULES`);
+    - `difference` (ours − `graded_against`), `difference_low`, `difference_high` (95 %);
+    - `distance` (which the runs exclude), `margin_same`, `margin_near`, `rule` (of `grades.RULES`);
     - `verdict` (a grade, or not comparable), `cause` and `reason` (see `Verdict`), `kind` (of `KINDS`);
     - `calibrated` (the choice that was read off the printed number, or empty);
-    - `spread_kind`, `basis`, `basis_se`, `basis_n` (see `read_reported`);
+    - `spread_kind`, `graded_against`, `against_se`, `against_n` (see `read_reported`);
     - `runs` (the cells whose runs are compared, and where on a curve);
     - `printed_note` (as transcribed), `ours_note` (see `numbers`).
     """
@@ -263,10 +265,10 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     lines = []
     for _, cell in cells.iterrows():
         estimate, rule = _estimate(cell)
-        margins = catalogue.margins_of(cell["metric"], cell.basis)
+        margins = catalogue.margins_of(cell["metric"], cell.graded_against)
         counted = cell.kind == EXACT and estimate.se <= NIL  # so that its last digit is no rounded one
         judged = judge(estimate, margins, *((0.0, 0.0) if counted else (cell.below, cell.above)))
-        verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, float(judged.low), str(judged.grade))
+        verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, judged)
         lines.append(
             {
                 **cell[KEY],
@@ -294,9 +296,9 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "kind": cell.kind,
                 "calibrated": _listed(target, "calibrated", cell),
                 "spread_kind": cell.spread_kind,
-                "basis": cell.basis,
-                "basis_se": cell.basis_se,
-                "basis_n": cell.basis_n,
+                "graded_against": cell.graded_against,
+                "against_se": cell.against_se,
+                "against_n": cell.against_n,
                 "runs": cell.runs,
                 "printed_note": cell.note_reported,
                 "ours_note": cell.note,
@@ -311,7 +313,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
 def read_compared(file: Path) -> pd.DataFrame:
     """The lines of a `*.reported.csv`, as `compare` returns them: numbers are floats, absent texts are empty."""
     frame = pd.read_csv(file, keep_default_na=False, dtype={"runs": str})
-    floats = ("printed", "authors", "ours", "difference", "distance", "margin", "basis")
+    floats = ("printed", "authors", "ours", "difference", "distance", "margin", "graded_against", "against")
     numbers = [key for key in frame if key.startswith(floats) and "note" not in key]
     frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
     return frame
@@ -332,9 +334,10 @@ def graded(row: dict) -> str:
 
 
 def printed(row: dict) -> dict[str, str]:
-    """One row of `compare` as texts: `printed`, `authors`, `ours`, `runs`, `difference` and `verdict`.
+    """One row of `compare` as texts: `printed`, `against`, `ours`, `runs`, `difference` and `verdict`.
 
-    The authors' number has one decimal more than the printed one.
+    `against` has the number that ours is graded against, if it is not the printed one, with its source; and the note of
+    the transcription. The authors' number has one decimal more than the printed one.
     """
     decimals = row["decimals"]
     difference = row["difference"], row["difference_low"], row["difference_high"]
@@ -342,9 +345,12 @@ def printed(row: dict) -> dict[str, str]:
         side: plus_minus(row[side], row[f"{side}_high"] - row[side], decimals, row[f"{side}_note"])
         for side in ("printed", "ours")
     }
-    finer = decimals + pd.notna(row["printed"])
+    against = ""
+    if row["graded_against"] == row["authors"]:
+        finer = decimals + pd.notna(row["printed"])
+        against = f"{plus_minus(row['authors'], row['authors_high'] - row['authors'], finer)}, {row['source']}"
     return sides | {
-        "authors": plus_minus(row["authors"], row["authors_high"] - row["authors"], finer),
+        "against": "; ".join(filter(None, [against, row["printed_note"]])),
         "runs": f"{row['n_seeds']:,}",
         "difference": signed(*difference, decimals),
         "verdict": graded(row),
@@ -370,7 +376,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
                 named(target, across): column,
                 "Metric": named(target, line["metric"]),
                 "Printed": texts["printed"],
-                "Authors": texts["authors"],
+                "Graded against": texts["against"],
                 "Ours": texts["ours"],
                 named(target, "Runs"): texts["runs"],
                 "Difference": texts["difference"],
@@ -380,13 +386,13 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
     body = pd.DataFrame(lines)
     if single:
         body = body.drop(columns=named(target, across))
-    if compared["authors"].isna().all():
-        body = body.drop(columns="Authors")
+    if not any(body["Graded against"]):
+        body = body.drop(columns="Graded against")
     remarks = {
         DIVERGED: np.isinf(compared[["printed", "ours"]]).any(axis=None),
         SHORT: (compared[["printed_note", "ours_note"]] == NO_MEMORY).any(axis=None),
         CUT: any(compared["cut"]),
-        AUTHORS: compared["authors"].notna().any(),
+        AUTHORS: (compared["graded_against"] == compared["authors"]).any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),
         AMBIGUOUS: any(compared["spread_kind"] == "spread"),
         CHOSEN: any(compared["kind"] == CALIBRATED),

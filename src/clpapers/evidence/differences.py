@@ -19,7 +19,16 @@ from clpapers.targets.style import STYLE, WIDTH
 LOOKS = {grade: (COLOURS[grade], marker) for grade, marker in ((SAME, "o"), (NEAR, "^"), (OPEN, "D"), (DIFFERS, "s"))}
 COLUMNS = (
     *("place", "named", "row", "column", "metric", "kind", "runs", "verdict"),
-    *("basis", "ours", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
+    *(
+        "graded_against",
+        "against_se",
+        "ours",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "margin_same",
+        "margin_near",
+    ),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
 ROW, HEAD, FOOT, TOP = 0.11, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
@@ -51,7 +60,7 @@ def scatter(compared: pd.DataFrame) -> Figure:
         for grade, (colour, marker) in LOOKS.items():
             each = compared[compared["verdict"] == grade]
             axes.scatter(
-                each["basis"],
+                each["graded_against"],
                 each["ours"],
                 s=8,
                 c=colour,
@@ -116,7 +125,11 @@ def _halves(heights: list[float]) -> list[list[int]]:
 def _panel(axes: Axes, group: pd.DataFrame) -> None:
     metric = catalogue.metrics().get(group["metric"].iloc[0])
     relative = metric is not None and metric.margins is None
-    scale = (100 / group["basis"].abs().replace(0, np.nan)).fillna(1.0) if relative else pd.Series(1.0, group.index)
+    scale = (
+        (100 / group["graded_against"].abs().replace(0, np.nan)).fillna(1.0)
+        if relative
+        else pd.Series(1.0, group.index)
+    )
     numbers = ["difference", "difference_low", "difference_high", "margin_same", "margin_near"]
     values = group[numbers].mul(scale, axis=0)
     reach = BEYOND * values["margin_near"].max() or 1.0

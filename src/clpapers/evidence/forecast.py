@@ -9,12 +9,21 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from clpapers.evidence.grades import Judged, judge
+from clpapers.evidence.grades import Judged, estimated, judge
 from clpapers.evidence.verdict_names import GRADES, OPEN, TRAINED
-from clpapers.metrics.intervals import Estimate, welch
 
 Key = tuple[str, str, str]  # row, column, metric
-FIELDS = ("ours", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distance", "margin_same", "margin_near")
+FIELDS = (
+    "ours",
+    "sd",
+    "n_seeds",
+    "graded_against",
+    "against_se",
+    "against_n",
+    "distance",
+    "margin_same",
+    "margin_near",
+)
 
 
 def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
@@ -39,16 +48,11 @@ def forecast(number: Mapping[str, float], runs: int) -> Judged | None:
 
     A single run takes the spread that the paper prints.
     """
-    printed_n = number["basis_n"]
-    sd = number["basis_se"] * math.sqrt(printed_n) if math.isnan(number["sd"]) else number["sd"]
+    against, against_se, against_n = (number[key] for key in ("graded_against", "against_se", "against_n"))
+    sd = against_se * math.sqrt(against_n) if math.isnan(number["sd"]) else number["sd"]
     if math.isnan(sd) or math.isnan(number["margin_near"]):
         return None
-    se = sd / math.sqrt(runs)
-    if not math.isnan(number["basis_se"]):
-        estimate = welch(number["ours"], se, runs, number["basis"], number["basis_se"], printed_n)
-    else:
-        error = se * math.sqrt(1 + (runs / printed_n if printed_n else 0.0))
-        estimate = Estimate(number["ours"] - number["basis"], error, runs - 1)
+    estimate, _ = estimated(number["ours"], sd / math.sqrt(runs), runs, against, against_se, int(against_n))
     return judge(estimate, (number["margin_same"], number["margin_near"]))
 
 

@@ -1,6 +1,6 @@
 """Grades of a difference between our number and a printed one: how far apart may they be, given the runs?
 
-Pure functions on arrays; `comparison` says which estimate and which margins a number has.
+Pure functions on arrays; `comparison` says which margins a number has.
 """
 
 from typing import NamedTuple
@@ -8,12 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from clpapers.evidence.verdict_names import DIFFERS, NEAR, OPEN, SAME
-from clpapers.metrics.intervals import EQUIVALENCE, Estimate, Numbers
+from clpapers.metrics.intervals import EQUIVALENCE, Estimate, Numbers, welch
 
-MARGINS = (
-    "2 and 5 points for percentages, at most a tenth and a fifth of the printed value. "
-    "For F, LCA, AUC, Ω and correlations they are 0.02 and 0.05; for counts, steps, nats, MB and times 5 and 10 %"
-)
+UNLIKE = 2  # times one side's runs may spread as the other's, where only that one tells its spread
+MOST_DEGREES = 1.25  # of freedom, for each that the side with fewer runs has
+WELCH, OWN_SPREAD, ONE_MORE, ALIKE = "Welch", "own spread", "one more run", "no interval"
+RULES = {
+    WELCH: "two runs or more here, and a printed spread: Welch’s t interval of the difference of two means, with at "
+    f"most {MOST_DEGREES} times the degrees of freedom of the side with fewer runs",
+    OWN_SPREAD: f"two runs or more here, and no printed spread: the paper’s runs are taken to spread {UNLIKE} times as "
+    "far as ours; where it does not say how many there are, they are taken as one",
+    ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie, if it spread "
+    f"{UNLIKE} times as far",
+    ALIKE: "∞ (diverged) on either side: no interval; as printed or not",
+}
 MEANINGS = {
     SAME: "the runs exclude any difference beyond the first margin",
     NEAR: "they exclude any beyond the second margin, and no difference is one of them",
@@ -30,6 +38,24 @@ class Judged(NamedTuple):
     high: Numbers
     distance: Numbers
     grade: Numbers
+
+
+def estimated(
+    ours: Numbers, se: Numbers, n: int, against: Numbers, against_se: Numbers, runs: float
+) -> tuple[Estimate, str]:
+    """Our mean of `n` runs minus the paper's of `runs` runs (0 if unknown), and the name of the rule that it follows.
+
+    se, against_se: the standard errors of both means, NaN where there is none: of one run, or of an unprinted spread.
+    Welch's degrees of freedom are too many where a side has few runs: with two he calls up to 12 % of equal means
+    different (`benchmarks/bench_verdicts.py`). The fewest that can be right are the smaller side's (Hsu 1938).
+    """
+    difference = np.subtract(ours, against)
+    if np.isnan(against_se).all():
+        return Estimate(difference, se * np.sqrt(1 + UNLIKE**2 * n / max(runs, 1)), n - 1), OWN_SPREAD
+    if n == 1:  # s²·(UNLIKE² + 1/n), of a standard error s/√n
+        return Estimate(difference, against_se * np.sqrt(1 + UNLIKE**2 * runs), runs - 1), ONE_MORE
+    both = welch(ours, se, n, against, against_se, runs)
+    return both._replace(degrees=np.minimum(both.degrees, MOST_DEGREES * (min(n, runs) - 1))), WELCH
 
 
 def judge(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.catalogue.names import CURVE, named
+from clpapers.evidence.grades import excludes_zero
 from clpapers.evidence.verdict_names import CALIBRATED, GRADES, ONCE, TRAINED
 from clpapers.metrics.intervals import EQUIVALENCE, total
 from clpapers.targets.numbers import placed
@@ -19,11 +20,15 @@ POOLED = (
     "between seeds that cells on the same streams have in common: as much of their differences is one draw."
 )
 FEWEST = 3  # seeds that two cells need in common
+ONE_SIDED = 6  # cells; so many fall on one side by chance in 3 % of cases, if they are independent
 
 
 def each_once(compared: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons of a frame without those that compare the same runs with the same printed number again."""
-    return compared[~(compared.duplicated(list(ONCE)) & (compared["runs"] != ""))]
+    """The comparisons of a frame; of one that stands there again, the first with a printed spread or else the first."""
+    order = np.argsort(compared["against_se"].isna().to_numpy(), kind="stable")
+    again = np.zeros(len(compared), bool)
+    again[order] = compared.iloc[order].duplicated(list(ONCE))
+    return compared[~again | (compared["runs"] == "")]
 
 
 def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
@@ -65,16 +70,16 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
         shares = several.groupby("seed")["share"].sum()
         count = shares.sum() ** 2 / (shares**2).sum() if len(shares) else np.nan  # seeds, as many equal ones would be
         single = cells.loc[cells["n_seeds"] == 1]
-        printed = cells.dropna(subset="basis_se")
+        printed = cells.dropna(subset="against_se")
         parts = []
         if len(several):
             by_seed = several.groupby("seed")["error"].sum()
             parts.append((np.sqrt((by_seed**2).sum() * count / (count - 1)), count - 1))
         if len(single):
-            spread = single["basis_se"] * np.sqrt(single["basis_n"])
-            parts.append((weight * spread.sum(), single["basis_n"].min() - 1))
+            spread = single["against_se"] * np.sqrt(single["against_n"])
+            parts.append((weight * spread.sum(), single["against_n"].min() - 1))
         if len(printed):
-            parts.append((weight * printed["basis_se"].sum(), printed["basis_n"].min() - 1))
+            parts.append((weight * printed["against_se"].sum(), printed["against_n"].min() - 1))
         estimate = total(cells["difference"].mean(), parts)
         (low, high), ends = estimate.interval(), estimate.interval(EQUIVALENCE)
         lines.append(
@@ -94,6 +99,18 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
             }
         )
     return pd.DataFrame(lines)
+
+
+def one_sided(target: dict, row: dict) -> str:
+    """A line of `pooled` in words, if its interval leaves zero out and all of its cells lie on one side; or else empty.
+
+    Fewer than `ONE_SIDED` cells say nothing.
+    """
+    side = {row["above"]: "above", row["below"]: "below"}.get(row["cells"], "")
+    if not side or row["cells"] < ONE_SIDED or not excludes_zero(row["low"], row["high"]):
+        return ""
+    texts = pooled_texts(target, row)
+    return f"all {row['cells']} numbers of {texts['metric']} lie {side} print, on average by {texts['mean difference']}"
 
 
 def _shared(runs: pd.DataFrame, dataset: pd.Series) -> float:

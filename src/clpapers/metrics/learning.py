@@ -14,7 +14,7 @@ METRICS = {
     "per_class_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
     "average_information_retention": {"unit": "%", "better": "larger", "competing": "all"},
     "online_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
-    "forgetting_events": {"unit": "events", "shares": (0.05, 0.1), "better": "smaller", "competing": "all"},
+    "forgetting_events": {"unit": "events", "judged": "count", "better": "smaller", "competing": "all"},
     "never_learnt": {"unit": "%", "better": "smaller", "competing": "all"},
     "unforgettable": {"unit": "%", "better": "larger", "competing": "all"},
     "average_accuracy": {"unit": "%", "better": "larger", "competing": "task", "tasks": 1},

@@ -16,7 +16,7 @@ MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "reads": ["ideal
 METRICS = {
     "omega_all": {
         "bounds": (0, None),
-        "margins": (0.02, 0.05),
+        "judged": "fraction",
         "better": "larger",
         "competing": "all",
         "needs": ["ideal"],

@@ -80,7 +80,7 @@ def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
     every: Counter[tuple[str, str]] = Counter()
     weak: Counter[str] = Counter()
     once: dict[tuple, tuple[str, str]] = {}
-    for i, number in enumerate(numbers):
+    for i, number in enumerate(sorted(numbers, key=lambda number: not number["against_se"])):  # as `each_once`
         kind, verdict = str(number["kind"]), str(number["verdict"])
         every[kind, verdict] += 1
         if number["cause"] == verdict_names.WEAK and verdict in verdict_names.GRADES:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
+from clpapers.catalogue.metrics import PERCENT
 from clpapers.catalogue.names import duration, named, row_and_column
 from clpapers.evidence import verdict_names
 from clpapers.provenance import as_published
@@ -22,11 +23,13 @@ from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.style import COLUMN
 from clpapers.targets.table import Table, signed
 
+SAME_WITHIN, NEAR_WITHIN = PERCENT["margins"]
 GRADES = (
-    "We check the grades in this order. **same**: the 90 % interval of the difference lies within ±2 points. "
-    "**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±5 points. **open**: too few "
-    "runs to decide. A small printed value has narrower margins, a tenth and a fifth of it. [Other "
-    "units](verdicts.md) have other margins."
+    f"We check the grades in this order. **same**: the 90 % interval of the difference lies within "
+    f"±{SAME_WITHIN} points. "
+    f"**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±{NEAR_WITHIN} points. "
+    "**open**: too few runs to decide. A small printed value has narrower margins, and so have [other "
+    "units](verdicts.md)."
 )
 PRINTED = (
     "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
@@ -90,22 +93,31 @@ def status(papers: list[Paper]) -> str:
     grades = numbers.grades(verdict_names.TRAINED)
     total, explained = sum(paper.covered.printed for paper in papers), _explained(papers)
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
-    parts = [f"{count} {_verb(grade)}" for grade, count in grades.items()]
+    parts = _counted(grades)
     text = (
         f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}; "
         f"{numbers.compared() - graded:,} of these repeat another number, come without training, or helped to "
         f"choose a setting. We grade the other {graded:,}: {', '.join(parts[:-1])}, and {parts[-1]}."
     )
-    return text + (f" {explained}." if differing else "")
+    return " ".join([text, *([f"{explained}."] if differing else []), *one_sided(papers)])
 
 
-def _verb(grade: str) -> str:
-    return {
+def one_sided(papers: Iterable[Paper]) -> Iterator[str]:
+    """A sentence a target that lies on one side of print as a whole."""
+    sections = (section for paper in papers for section in paper.targets if section.one_sided)
+    yield from (f"In `{section.name}`, {' and '.join(section.one_sided)}." for section in sections)
+
+
+def _counted(grades: Mapping[str, int]) -> list[str]:
+    """How many numbers have each grade; of those that diverge, as printed, only where there are any."""
+    verbs = {
         verdict_names.SAME: "are the same",
         verdict_names.NEAR: "near",
         verdict_names.OPEN: "open",
         verdict_names.DIFFERS: "differ",
-    }[grade]
+        verdict_names.DIVERGES: "diverge, as printed",
+    }
+    return [f"{n} {verbs[grade]}" for grade, n in grades.items() if n or grade != verdict_names.DIVERGES]
 
 
 def _explained(papers: Iterable[Paper]) -> str:
@@ -185,7 +197,7 @@ def _standing(paper: Paper) -> Iterator[str]:
     for standing in verdict_names.STANDINGS:
         yield from (f"- **{standing.capitalize()}.** {says}" for says in by_standing.get(standing, []))
     grades = paper.covered.numbers.grades(verdict_names.TRAINED)
-    counts = ", ".join(f"{count} {_verb(grade).removeprefix('are the ')}" for grade, count in grades.items())
+    counts = ", ".join(_counted(grades)).replace("are the ", "")
     yield f"- **Numbers.** {counts}." if sum(grades.values()) else "- **Numbers.** None is compared yet."
 
 
@@ -200,6 +212,7 @@ def conclusions(papers: list[Paper]) -> str:
         "says what it has: [verdicts](verdicts.md#claims) tells why. Of a claim of several parts the line shows the "
         "one, of those that decide it, that is farthest from holding.",
         "",
+        *(line for sentence in one_sided(papers) for line in (sentence, "")),
     ]
     for paper in papers:
         lines += [
@@ -371,8 +384,8 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
                 cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
             number = numbers.get((row, column, metric or only))
             if number and number["verdict"] in verdict_names.GRADES:
-                printed = number["texts"]["printed"]
-                printed = number["texts"]["authors"] if printed == NOT_RUN else printed
+                beside = [number["texts"]["printed"], number["texts"]["against"]]
+                printed = "; ".join(each for each in beside if each not in ("", NOT_RUN))
                 cells[i] += f"<br><small>{_unbroken(printed)}</small> {_verdict(paper, number, up)}"
         rows.append(cells)
     if not rows:  # none has a number: say so once, and show them all
@@ -381,7 +394,11 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
     shown, empty = _with_numbers(section, rows)
     yield from markdown_table([heads[i] for i in shown], ([cells[i] for i in shown] for cells in rows))
     if any("<small>" in cell for cells in rows for cell in cells):
-        yield from ("", "The small line has the printed number and its grade. A number leads to its runs.")
+        yield from (
+            "",
+            "The small line has the printed number, the one that ours is graded against if it is another, and the "
+            "grade. A number leads to its runs.",
+        )
     if unrun := [*map(markdown, unrun), *(heads[i] for i in empty)]:
         yield from ("", f"Not run yet: {', '.join(unrun)}.")
 
@@ -411,14 +428,14 @@ def _is_number(text: object) -> bool:
 
 def _grade(grade: str) -> str:
     """A grade or a standing, named for the style of the site."""
-    return f'<span class="{grade.replace(" ", "-")}">{grade}</span>'
+    return f'<span class="{verdict_names.style(grade)}">{grade}</span>'
 
 
 def _verdict(paper: Paper, number: dict, up: str) -> str:
     """A number's grade; one that differs leads to its cause."""
     cause = paper.cause_of.get(place_of(number))
     word = f"[{number['verdict']}]({_finding(paper, cause, up)})" if cause else number["verdict"]
-    return f'<span class="{number["verdict"]}">{word}</span>'
+    return f'<span class="{verdict_names.style(number["verdict"])}">{word}</span>'
 
 
 def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
@@ -427,7 +444,7 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
     keys = ["row", *(["column"] if any(number["column"] for number in numbers) else [])]
     heads = [named(spec, factor) for factor in row_and_column(spec)][: len(keys)]
     several = len({number["metric"] for number in numbers}) > 1
-    authors = any(number["texts"]["authors"] != NOT_RUN for number in numbers)
+    against = any(number["texts"]["against"] for number in numbers)
     rows = []
     for number in numbers:
         texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
@@ -435,10 +452,11 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
         ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
         remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
         ours += f" {', '.join([_verdict(paper, number, up), *filter(None, remarks)])}"
-        cells = [texts["printed"], *([texts["authors"]] if authors else []), ours, texts["runs"], texts["difference"]]
+        beside = [texts["against"] or NOT_RUN] if against else []
+        cells = [texts["printed"], *beside, ours, texts["runs"], texts["difference"]]
         cells = [each if each == ours else _unbroken(each) for each in cells]
         rows.append([*(markdown(number[key]) for key in keys), *([number["named"]] if several else []), *cells])
-    columns = [*heads, *(["metric"] if several else []), "printed", *(["authors'"] if authors else [])]
+    columns = [*heads, *(["metric"] if several else []), "printed", *(["graded against"] if against else [])]
     yield from markdown_table([*columns, "ours", "runs", "difference"], rows)
     if section.pooled:
         yield from ("", "Pooled over these numbers, each comparison once:", "")

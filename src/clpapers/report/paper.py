@@ -20,7 +20,7 @@ from clpapers.evidence.claims_table import tested
 from clpapers.evidence.comparison import printed, read_compared
 from clpapers.evidence.conditions import sentence
 from clpapers.evidence.differences import COLUMNS
-from clpapers.evidence.pooled import pooled, pooled_texts
+from clpapers.evidence.pooled import one_sided, pooled, pooled_texts
 from clpapers.evidence.rendering import table_of
 from clpapers.evidence.sentences import standing
 from clpapers.graph import jobs
@@ -83,6 +83,7 @@ class Section:
 
     tables: the target's own and those below it; none of a figure. caption, picture: of a figure that has runs.
     numbers: the lines of the comparison, with `texts`, `place` and `named`. pooled: the statistics over all of them.
+    one_sided: in words, those in which all numbers lie on one side of print.
     pairs: the lines of `paired.csv` that have a number. waits: whether nothing that it is made of is there.
     """
 
@@ -93,6 +94,7 @@ class Section:
     picture: Path | None
     numbers: list[dict]
     pooled: list[dict[str, str]]
+    one_sided: list[str]
     pairs: list[dict]
     runs: list[Runs]
     waits: bool
@@ -210,10 +212,11 @@ def _section_of(plan: Plan, target: Target, describe: Describe) -> Section:
         ]
     lines = pooled(target.spec, measured, pd.DataFrame(numbers)).to_dict("records") if numbers else []
     texts = [pooled_texts(target.spec, line) for line in lines]
+    sided = [*filter(None, (one_sided(target.spec, line) for line in lines))]
     file = target.stem.with_name(f"{target.name}.paired.csv")
     pairs = pd.read_csv(file).dropna(subset="difference").to_dict("records") if file in target.outputs else []
     runs = list(_runs(plan, target, measured, describe))
-    return Section(target, notes, tables, caption, picture, numbers, texts, pairs, runs, plan.waits(target))
+    return Section(target, notes, tables, caption, picture, numbers, texts, sided, pairs, runs, plan.waits(target))
 
 
 def _runs(plan: Plan, target: Target, measured: pd.DataFrame, describe: Describe) -> Iterator[Runs]:

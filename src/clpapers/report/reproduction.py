@@ -24,14 +24,15 @@ import pandas as pd
 
 from clpapers.archive.imported import PUBLISHED, import_published, imported
 from clpapers.budget import card_costs, costs, priority
+from clpapers.catalogue.metrics import margins_told
 from clpapers.catalogue.names import named
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, method_path
 from clpapers.config.plan import Plan
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import project_papers
-from clpapers.evidence.comparison import RULES
 from clpapers.evidence.differences import square
+from clpapers.evidence.grades import RULES
 from clpapers.evidence.rendering import table_of
 from clpapers.evidence.verdict_names import GRADES, TRAINED
 from clpapers.graph import jobs, user_methods
@@ -54,7 +55,12 @@ README, COSTS, VERDICTS = Path("README.md"), Path("docs/costs.md"), Path("docs/v
 OWN_METHOD = Path("docs/own_method.md")
 COSTS_FIGURE = Path("docs/figures/costs.svg")
 MARKED = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
-BLOCKS = {README: ("status", "example"), VERDICTS: ("rules", "counts"), COSTS: ("runs", "cards"), OWN_METHOD: ("own",)}
+BLOCKS = {
+    README: ("status", "example"),
+    VERDICTS: ("rules", "margins", "counts"),
+    COSTS: ("runs", "cards"),
+    OWN_METHOD: ("own",),
+}
 BESIDE = (".reported.csv", ".paired.csv")  # of a target's files those that its section is made of
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README shows these streams, and `OWN_METHOD` too
 OUTSIDE = (Path("examples/stacked/der_pp.py"), Path("examples/stacked/finetune.py"))  # with published runs there
@@ -84,7 +90,8 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
         files = {DOCS / place: text for place, text in pages.texts(made.papers).items()}
         files |= {findings[paper.name]: made.findings(paper, before[findings[paper.name]]) for paper in made.papers}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
-        files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules(), "counts": made.counts()})
+        told = {"rules": made.rules(), "margins": f"The margins are {margins_told()}.\n", "counts": made.counts()}
+        files[VERDICTS] = filled(VERDICTS, before[VERDICTS], told)
         files[COSTS] = filled(COSTS, before[COSTS], {"runs": made.costs(), "cards": made.cards()})
         images = {path: path.read_bytes() for path in (COSTS_FIGURE, *site.draw(made.papers, DOCS))}
         measured = RESULTS / SCALE

@@ -84,7 +84,7 @@ def _grades() -> str:
     """The style of grades, in the colours of the pictures."""
     rule = ".{name} {{ border-bottom: 0.2em {line} {colour}; white-space: nowrap; }}"
     lines = [
-        rule.format(name=word.replace(" ", "-"), line=verdict_names.LINES.get(word, "solid"), colour=colour)
+        rule.format(name=verdict_names.style(word), line=verdict_names.LINES.get(word, "solid"), colour=colour)
         for word, colour in verdict_names.COLOURS.items()
     ]
     return "\n".join(lines) + "\n"

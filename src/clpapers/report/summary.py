@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from clpapers.catalogue.metrics import margins_told
 from clpapers.catalogue.names import named
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
-from clpapers.evidence.grades import MARGINS
 from clpapers.graph.pages import targets_of
 from clpapers.provenance import read_record
 from clpapers.report.coverage import by_kind, coverage, lines_of, of_claims, of_sentences, table
@@ -30,7 +30,7 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
         "",
         *_aligned(by_kind(covered[-1].numbers)),
         "",
-        f"the margins are {MARGINS}",
+        f"the margins are {margins_told()}",
         "",
     ]
     lines += [*_aligned(of_claims(covered)), "", *_aligned(of_sentences(covered))]
