@@ -85,6 +85,7 @@ class Project:
                 project.write(f"config/scales/{scale}.yaml", whole.partition("papers:")[0])
         git("init", "--quiet", folder=folder)
         project.commit()
+        git("gc", "--quiet", folder=folder)  # one file instead of hundreds to copy
         return project
 
     def copy(self, folder: Path) -> Project:

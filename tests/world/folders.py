@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -40,29 +41,40 @@ def searched(shared, finished):
         project = finished.copy(folder)
         project.edit(PAPER, "targets:\n", (world.HERE / "selection.yaml").read_text())
         project.commit()
+        for cell in (folder / "results/mini/runs/mnist").glob("*/er-*"):  # whose rate is searched now
+            shutil.rmtree(cell)
         project.build()
 
     return Project(world.once(shared / "searched", make))
 
 
-def enter(project, monkeypatch, *left_out):
-    """Make a copy of a project the working folder of this process; without Snakemake's notes and these results."""
-    shutil.rmtree(project.folder / ".snakemake")
+def working_copy(project, folder, monkeypatch, *left_out):
+    """A copy of a project as the working folder of this process; without Snakemake's notes and these results.
+
+    Its code is linked, for this process runs that of the working tree and edits none.
+    """
+
+    def copy(source, place):
+        linked = Path(source).relative_to(project.folder).parts[0] == "src"
+        return os.link(source, place) if linked else shutil.copy2(source, place)
+
+    notes = shutil.ignore_patterns(".snakemake")
+    shutil.copytree(project.folder, folder, symlinks=True, ignore=notes, copy_function=copy)
     for name in (*TOLD, *left_out):
-        path = project.folder / "results/mini" / name
+        path = folder / "results/mini" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    monkeypatch.chdir(project.folder)
+    monkeypatch.chdir(folder)
     jobs._at_paper_scale.cache_clear()
-    return project.folder
+    return folder
 
 
 @pytest.fixture
 def here(searched, tmp_path, monkeypatch):
     """The built project with a selection, as the working folder."""
-    return enter(searched.copy(tmp_path / "here"), monkeypatch)
+    return working_copy(searched, tmp_path / "here", monkeypatch)
 
 
 @pytest.fixture
 def small_project(finished, tmp_path, monkeypatch):
     """The project with the runs of its table and what they are made of, as the working folder."""
-    return enter(finished.copy(tmp_path / "here"), monkeypatch, *MADE_OF_RUNS)
+    return working_copy(finished, tmp_path / "here", monkeypatch, *MADE_OF_RUNS)
