@@ -411,7 +411,7 @@ def replaced(old, new):
 BYTES = {  # bytes of a zip changed, and what is said
     "encrypted": (central(8, b"\1"), "is encrypted"),
     "packed by no method": (central(10, b"\x63"), "compression method is not supported"),
-    "other places": (central(42, b"\x09"), "has no "),
+    "other places": (central(42, b"\x09"), "cannot be read"),
     "larger than any crate": (central(24, b"\xfe\xff\xff\xff", 4), "unpacks to over"),
     "a name in bad UTF-8": (replaced("\N{BLACK SUN WITH RAYS}".encode(), b"\xff\xfe\xfd"), "no zip, or damaged"),
     "an entry without a name": (nameless, ": leads out of the crate"),
@@ -483,7 +483,7 @@ NOT_EXPORTED = {  # what is amiss → how, the arguments, how the line begins
     "a record not whole": (renamed_key(RECORD), [], "results/mini/metrics/mini/table1."),
     "no such target": (None, ["nobody"], "nobody: no paper or target; there are: "),
     "something there already": (None, ["--out", "results"], "results: there is something already"),
-    "nothing built": (None, ["--scale", "smoke"], "results/smoke: not built"),
+    "nothing built": (None, ["--scale", "smoke"], "results/smoke/targets/mini/table1.csv: not built"),
     "no project": (Path("LICENSE").unlink, [], "LICENSE: no such file; run `clpapers export` in the project's folder"),
 }
 
