@@ -67,6 +67,7 @@ def test_from_no_hour_to_all_by_small_budgets_and_a_kill(project, finished, runn
     steady(project)
 
     # No hour: every target is rendered, and nothing trained.
+    assert "training 4 more" in project.build(TABLE, "-n", "--config", "hours=all")
     assert "training 0 more" in build(project, 0, TABLE)
     build(project, 0)
     build(project, 0, "report")

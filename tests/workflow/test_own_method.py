@@ -14,7 +14,8 @@ from clpapers.cli.new import TEMPLATES
 from clpapers.provenance import sha256
 
 FILES = [TABLE, TABLE.replace("csv", "reported.csv"), TABLE.replace("csv", "paired.csv")]
-SHAPES = {path.stem: path for path in (HERE / "methods").glob("*.py")} | {"distils": ROOT / "examples/stacked/lwf.py"}
+EXAMPLES = ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
+SHAPES = {path.stem: path for path in (*(HERE / "methods").glob("*.py"), *EXAMPLES)}
 CONTRACTS = {
     "test_a_learner_takes_what_it_declares",
     "test_what_a_learner_declares_is_there",
@@ -106,7 +107,7 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
         assert built.results() == results
 
 
-@pytest.mark.parametrize("names", [["masks", "remembers", "means", "plain"], ["distils", "by_task", "grows"]])
+@pytest.mark.parametrize("names", [["masks", "remembers", "means"], ["expanding", "lwf", "by_task"]])
 def test_a_paper_is_built_with_methods_of_every_shape(names, built):
     """A row for each; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
     files = []

@@ -41,6 +41,7 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
     done = project.clpapers("summary", f"{away}/private.yaml", f"{away}/mine.yaml")  # not of data sets yet
     assert f"clpapers: {away}/private.yaml: datasets: 'pets' is not one of mnist, " in done.stdout
     project.edit("config/config.yaml", "papers:", f"datasets: [{away}/pets.yaml]\npapers:")
+    project.commit()
     assert "private/table1" in project.clpapers("targets", f"{away}/private.yaml").stdout
 
     project.build("all", "report", *config(away))

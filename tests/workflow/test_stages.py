@@ -26,8 +26,8 @@ def test_weights_and_features_are_made_for_those_that_need_them_and_stand_ins_ar
         *("dataset: mnist, seed", "dataset: cifar100_resnet50, seed"),
     )
     project.edit("config/reported/mini.csv", "ER,MNIST", "ER,cifar100_resnet50")
-    each = "train_per_class: 1, test_per_class: 1"
-    scale = f"features: {{size: 32}}\nstand_ins:\n  cifar100: {{{each}}}\n  cifar10: {{{each}}}\n"
+    cifar10, cifar100 = (f"{{train_per_class: {many}, test_per_class: 1}}" for many in (3, 1))
+    scale = f"features: {{size: 32}}\nstand_ins:\n  cifar100: {cifar100}\n  cifar10: {cifar10}\n"
     project.edit(SCALE, "stand_ins:\n", scale, "seeds: 0-1", "seeds: 0-0")
     planned = project.plan(TABLE)
     assert planned.count(START) == 1

@@ -83,7 +83,7 @@ class Project:
             for scale in ("paper", "smoke"):
                 whole = (folder / f"config/scales/{scale}.yaml").read_text(encoding="utf-8")
                 project.write(f"config/scales/{scale}.yaml", whole.partition("papers:")[0])
-        git("init", "--quiet", folder=folder)
+        git("init", "--quiet", "--template=", folder=folder)
         project.commit()
         git("gc", "--quiet", folder=folder)  # one file instead of hundreds to copy
         return project
