@@ -68,5 +68,7 @@ def pytest_collection_modifyitems(items):
         name = item.path.relative_to(TESTS).as_posix()
         if name.startswith(("workflow/", "walk/")):
             item.add_marker(name.partition("/")[0])
+        elif "finished" in item.fixturenames:  # which Snakemake builds
+            item.add_marker("workflow")
         elif name in SLOW:
             item.add_marker(pytest.mark.slow)

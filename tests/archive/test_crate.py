@@ -22,7 +22,6 @@ from clpapers.config.plan import Plan
 from clpapers.provenance import record_path, seal, sha256
 from clpapers.report.publish import publish
 
-pytestmark = pytest.mark.workflow
 # What the profile recommends and a project without a public address cannot have: URLs and absolute identifiers.
 ADDRESSES = {
     "The Application SHOULD have a url",
