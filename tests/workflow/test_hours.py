@@ -7,7 +7,7 @@ import random
 import re
 import time
 
-from world import PAPER, TABLE, kill_group, processes, until
+from world import PAPER, TABLE, kill_group, processes, refusal, until
 
 from clpapers.provenance import hardware
 
@@ -90,7 +90,8 @@ def test_from_no_hour_to_all_by_small_budgets_and_a_kill(project, finished, runn
     assert "figure2.svg" not in (waiting := project.read(PAGE))
     assert re.search(r"Not run yet: .*figure2.* \(1 min of one core\)", waiting)
     assert not [*(project.folder / "results/mini/report").rglob("figure2.svg")]
-    assert "figure2.unrun.md" in build(project, 0, FIGURE)
+    asked = project.snakemake(FIGURE, "--cores", "1", "--config", "hours=0")
+    assert refusal(asked.stdout) == f"{FIGURE}: no job of config/ makes it; there are: figure2.unrun.md"
     project.audit()
     choices = [*(project.folder / "results/mini/choices").glob("*.json")]
     before = [choice.read_text() for choice in choices]
