@@ -31,6 +31,7 @@ def test_claims_are_decided_counted_traced_and_audited(built):
     built.write("config/papers/maxi.yaml", built.read(PAPER).replace("paper: mini", "paper: maxi"))
     built.write(FILE, CLAIMS + OTHERS)
     assert sorted(built.plan()) == ["results/mini/runs/index.csv", *RENDERED]  # the index has the other's cells, too
+    built.commit()
     built.build()
     folder = built.folder / "results/mini/targets"
     for stem in ("mini/claims", "scorecard"):
