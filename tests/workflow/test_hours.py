@@ -88,7 +88,7 @@ def test_from_no_hour_to_all_by_small_budgets_and_a_kill(project, finished, runn
     assert "0 of 2 runs so far" in text
     assert f"snakemake {FIGURE} --cores" in text
     assert "figure2.svg" not in (waiting := project.read(PAGE))
-    assert re.search(r"Not run yet: .*figure2.* \(1 min of one core\)", waiting)
+    assert re.search(r"Not run yet: .*figure2.* \([\d.]+ (?:s|min) of one core\)", waiting)
     assert not [*(project.folder / "results/mini/report").rglob("figure2.svg")]
     asked = project.snakemake(FIGURE, "--cores", "1", "--config", "hours=0")
     assert refusal(asked.stdout) == f"{FIGURE}: no job of config/ makes it; there are: figure2.unrun.md"

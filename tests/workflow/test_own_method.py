@@ -52,7 +52,9 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
     waits = built.build("all", *with_methods(file), "hours=0")
     assert "Nothing to be done" not in waits
     page = built.read(TABLE.replace("csv", "html"))
-    (told,) = re.findall(r"take \d+ min of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", page)
+    (told,) = re.findall(
+        r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", page
+    )
     assert "4 runs are there; training 2 more" in built.build(TABLE, "-n", "--config", told)
 
     built.build(*FILES, *with_methods(file))
