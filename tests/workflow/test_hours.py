@@ -7,7 +7,7 @@ import random
 import re
 import time
 
-from world import PAPER, TABLE, kill_group, processes, refusal, until
+from world import PAPER, TABLE, kill_group, processes, until
 
 from clpapers.provenance import hardware
 
@@ -91,7 +91,7 @@ def test_from_no_hour_to_all_by_small_budgets_and_a_kill(project, finished, runn
     assert re.search(r"Not run yet: .*figure2.* \([\d.]+ (?:s|min) of one core\)", waiting)
     assert not [*(project.folder / "results/mini/report").rglob("figure2.svg")]
     asked = project.snakemake(FIGURE, "--cores", "1", "--config", "hours=0")
-    assert refusal(asked.stdout) == f"{FIGURE}: no job of config/ makes it; there are: figure2.unrun.md"
+    assert f"clpapers: {FIGURE}: no job of config/ makes it; there are: figure2.unrun.md" in asked.stdout
     project.audit()
     choices = [*(project.folder / "results/mini/choices").glob("*.json")]
     before = [choice.read_text() for choice in choices]
