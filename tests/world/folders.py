@@ -8,6 +8,7 @@ import pytest
 
 import world
 from clpapers.graph import jobs
+from clpapers.provenance import record_path
 from world import PAPER, Project
 
 MADE_OF_RUNS = ("metrics", "targets", "runs/nets", "runs/index.csv", "runs/index.record.json", "streams/toy-13-17-10")
@@ -76,5 +77,13 @@ def here(searched, tmp_path, monkeypatch):
 
 @pytest.fixture
 def small_project(finished, tmp_path, monkeypatch):
-    """The project with the runs of its table and what they are made of, as the working folder."""
-    return working_copy(finished, tmp_path / "here", monkeypatch, *MADE_OF_RUNS)
+    """The project with the runs of its table and what they are made of, as the working folder.
+
+    By their records the runs took some seconds; the server of a build makes them in less than a job is reckoned with.
+    """
+    from world.published import forge, runs
+
+    folder = working_copy(finished, tmp_path / "here", monkeypatch, *MADE_OF_RUNS)
+    for path in runs():
+        forge(record_path(path), lambda record: record.update(cpu_seconds=5.0))
+    return folder
