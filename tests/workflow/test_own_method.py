@@ -152,4 +152,4 @@ def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
     pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
     assert len(pairs) == 4
     for pair in pairs:
-        assert f"{-float(pair['difference']):+.2f}".replace("-", "−") in shown
+        assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown
