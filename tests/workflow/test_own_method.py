@@ -147,7 +147,7 @@ def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
     shown = built.read(page)
     assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
     assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
-    for part in ("SHA-256 <code", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
+    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
         assert part in shown, part
     pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
     assert len(pairs) == 4
