@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import trained
 from hypothesis import settings
 
-from clpapers.graph import jobs
-
-pytest_plugins = ("browsing", "built", "rendering")
+pytest_plugins = ("browsing", "rendering", "world.folders")
 # Where it is set, as in images of containers, each process would compile anew all that it imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -71,19 +68,7 @@ def pytest_collection_modifyitems(items):
         name = item.path.relative_to(TESTS).as_posix()
         if name.startswith(("workflow/", "walk/")):
             item.add_marker(name.partition("/")[0])
+        elif "finished" in item.fixturenames:  # which Snakemake builds
+            item.add_marker("workflow")
         elif name in SLOW:
             item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(scope="session")
-def finished_runs(tmp_path_factory):
-    """The folder of a small project whose runs are trained; not to be changed."""
-    return trained.project_in(tmp_path_factory.mktemp("trained"))
-
-
-@pytest.fixture
-def small_project(finished_runs, tmp_path, monkeypatch):
-    """A copy of it, results included, as the working folder."""
-    monkeypatch.chdir(trained.clone(finished_runs, tmp_path / "here", results=True))
-    jobs._at_paper_scale.cache_clear()
-    return tmp_path / "here"

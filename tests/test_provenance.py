@@ -18,6 +18,7 @@ from clpapers.provenance import (
     ProvenanceError,
     code_digest,
     git_state,
+    is_path,
     read_record,
     record_path,
     recording,
@@ -487,3 +488,15 @@ def test_a_commit_is_dirty_once_a_tracked_file_is_edited():
     assert git_state() == clean
     Path("tracked").write_text("2")
     assert git_state() == {"commit": clean["commit"], "dirty": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        *((each, True) for each in ("results/mini/x.json", "a..b/c", "..a", "x" * 255)),
+        *((each, False) for each in ("", ".", "..", "/", "../x", "results/../../x", "a//b", "./a", "a/", 3, None)),
+        *((each, False) for each in ("x\nfailure: none", "\x1b[2J", "\ud800", "x/" * 3000 + "x", "x" * 256)),
+    ],
+)
+def test_a_path_of_a_record_is_inside_the_project_normal_and_printable(text, held):
+    assert is_path(text) == held

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from trained import entry_of, result_of
+from world.published import entry_of, result_of
 
 from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, manifest_of
 from clpapers.archive.imported import TAKEN_OUT, hash_of, import_crate

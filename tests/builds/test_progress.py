@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
-from workflow.project import Project
+from world import Project
 
 from clpapers.builds import progress
 from clpapers.builds.progress import SHORT, LogHandler, Progress, subject

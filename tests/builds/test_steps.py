@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from trained import PUBLISHED, edit, runs
+from world.published import PUBLISHED, edit, runs
 
 from clpapers import cli
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write

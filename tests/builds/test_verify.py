@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from trained import crate, edit, fewer_right, result_of, runs
+from world.published import crate, edit, fewer_right, result_of, runs
 
 from clpapers import cli, provenance
 from clpapers.budget import costs

@@ -4,7 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from trained import crate
+from world.published import crate
 
 from clpapers import cli
 from clpapers.archive.check import check

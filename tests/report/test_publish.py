@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from trained import PUBLISHED, RUNS, crate, edit, fewer_right, git, runs, touch
+from world.published import PUBLISHED, RUNS, crate, edit, fewer_right, git, runs, touch
 
 from clpapers import cli, provenance
 from clpapers.archive.check import EPOCH, MANIFEST, METADATA, CrateError, check

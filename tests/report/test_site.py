@@ -12,7 +12,7 @@ import pytest
 from axe_core_python.selenium import Axe
 from browsing import DESKTOP, PHONE, grades_of, resize, searched, unfold
 from selenium.webdriver.common.by import By
-from workflow.project import REPORTED, Project
+from world import Project
 
 from clpapers import provenance
 
@@ -106,7 +106,7 @@ PAGES = (
 def built(tmp_path_factory):
     """The small project with its site, built by the rule."""
     project = Project.create(tmp_path_factory.mktemp("site") / "project")
-    project.write("config/reported/mini.csv", REPORTED + MORE_REPORTED)
+    project.write("config/reported/mini.csv", project.read("config/reported/mini.csv") + MORE_REPORTED)
     project.edit("config/papers/mini.yaml", "title: A paper", f"{ABOUT}title: A paper")
     project.write("config/claims.yaml", CLAIMS)
     project.write("docs/findings/mini.md", FINDINGS)

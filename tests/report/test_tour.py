@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 import nbformat
 import pytest
-from workflow.project import Project
+from world import Project
 
 from clpapers import cli, provenance
 from clpapers.archive.imported import PUBLISHED

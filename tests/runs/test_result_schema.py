@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from trained import entry_of, result_of
+from world.published import entry_of, result_of
 
 from clpapers.archive.imported import RUN
 from clpapers.runs import loop, result_schema

@@ -220,3 +220,10 @@ def test_every_table_of_agem_can_be_read(target):
     assert not printed.duplicated(comparison.KEY).any()
     infinite = printed[np.isinf(printed["value"])]
     assert set(infinite["row"]) == ({"PI"} if target == "table4" else set())
+
+
+def test_where_nothing_was_trained_there_is_no_pair_and_no_best():
+    """As with no hour: columns without a line have no type."""
+    nothing = measured(van=FINE).head(0).astype(object)
+    assert pairs(TARGET, nothing).empty
+    assert best(nothing, "learner", "average_accuracy") is None

@@ -1,45 +1,11 @@
-"""The small project that the tests of the workflow share, and one finished run of it to copy from."""
+"""Copies of the tiny world, builds that run beside a test, single commands, and disks of a folder's own."""
 
-import fcntl
 import os
 import signal
 import subprocess
 
 import pytest
 from nursery import nursery
-from project import Project
-
-
-@pytest.fixture(scope="session")
-def shared(tmp_path_factory):
-    """A folder that all of pytest-xdist's workers see."""
-    base = tmp_path_factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory):
-    """The project with nothing built; not to be changed."""
-    return Project.create(tmp_path_factory.mktemp("pristine") / "project")
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """The project with the real papers, nothing built; not to be changed."""
-    return Project.create(tmp_path_factory.mktemp("whole") / "project", papers=True)
-
-
-@pytest.fixture(scope="session")
-def finished(shared):
-    """The project with the paper `mini` built without disturbance; not to be changed. Whoever comes first builds it."""
-    folder = shared / "finished"
-    with (shared / "finished.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            building = Project.create(shared / "building")
-            building.build()
-            building.folder.rename(folder)
-    return Project(folder)
 
 
 @pytest.fixture
@@ -93,3 +59,17 @@ def mounted():
     yield mount
     for folder in set(places):
         subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Puts a command on the path, before all others."""
+
+    def put(name, text):
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return put

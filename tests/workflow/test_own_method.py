@@ -1,47 +1,64 @@
-"""A method from outside: its row and no other trains, an edit trains it anew, and a mistake is one line."""
+"""A method of one's own: its row and no other trains, an edit trains it anew, and a mistake is one line."""
 
 import csv
 import json
 import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
+from world import HERE, PAPER, ROOT, TABLE, refusal
 
 from clpapers.cli.new import TEMPLATES
 from clpapers.provenance import sha256
 
-TABLE = "results/mini/targets/mini/table1"
-FILES = [f"{TABLE}.csv", f"{TABLE}.reported.csv", f"{TABLE}.paired.csv"]
+FILES = [TABLE, TABLE.replace("csv", "reported.csv"), TABLE.replace("csv", "paired.csv")]
+EXAMPLES = ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
+SHAPES = {path.stem: path for path in (*(HERE / "methods").glob("*.py"), *EXAMPLES)}
+CONTRACTS = {
+    "test_a_learner_takes_what_it_declares",
+    "test_what_a_learner_declares_is_there",
+    "test_a_step_says_of_itself_what_the_learner_declares",
+    "test_a_seed_does_not_depend_on_its_stack_mates",
+    "test_twice_the_same_bytes",
+    "test_every_learners_result_is_ready_for_json",
+    "test_interrupted_after_each_step_task_changes_among_them",
+}
 
 
 @pytest.fixture
 def file(tmp_path):
     """The file that `clpapers new method` writes, outside the project."""
-    path = tmp_path / "mine.py"
-    path.write_text((TEMPLATES / "method.py").read_text(encoding="utf-8"), encoding="utf-8")
-    return path
+    return Path(shutil.copy(TEMPLATES / "method.py", tmp_path / "mine.py"))
 
 
-def build(project, file, *arguments):
-    return project.snakemake(*FILES, "--cores", "2", *arguments, "--config", f"methods=[{file}]")
+def change(file, old, new):
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def runs(project):
-    """The result files of runs, with their times of modification."""
-    files = (project.folder / "results/mini/runs").glob("*/*/*/seed?.json")
-    return {str(path.relative_to(project.folder)): path.stat().st_mtime_ns for path in files}
+def with_methods(*files):
+    return "--config", f"methods=[{', '.join(map(str, files))}]"
 
 
 def rows(project):
-    with (project.folder / f"{TABLE}.csv").open(encoding="utf-8", newline="") as lines:
-        return list(dict.fromkeys(line["row"] for line in csv.DictReader(lines)))
+    return list(dict.fromkeys(line["row"] for line in csv.DictReader(project.read(TABLE).splitlines())))
 
 
 def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
-    before = runs(built)
-    done = build(built, file)
-    assert done.returncode == 0, done.stdout
-    after = runs(built)
+    before = built.runs()
+    waits = built.build("all", *with_methods(file), "hours=0")
+    assert "Nothing to be done" not in waits
+    page = built.read(TABLE.replace("csv", "html"))
+    (told,) = re.findall(
+        r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", page
+    )
+    assert "4 runs are there; training 2 more" in built.build(TABLE, "-n", "--config", told)
+
+    built.build(*FILES, *with_methods(file))
+    after = built.runs()
     assert before.items() <= after.items()
     new = sorted(after.keys() - before.keys())
     assert [re.sub("mine-[0-9a-f]{10}", "mine", path.split("/", 5)[5]) for path in new] == [
@@ -49,97 +66,90 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
         "mine/seed1.json",
     ]
     assert rows(built) == ["ER", "ACE", "mine §", "Random guess (expected)"]
-
-    shown = (built.folder / f"{TABLE}.md").read_text(encoding="utf-8")
+    shown = built.read(TABLE.replace("csv", "md"))
     assert "§ Not of the paper: mine, of a file with digest" in shown
     assert re.search(r"\| mine § +\| MNIST +\| final\\_accuracy +\| \d of 3 +\| ER ", shown)
-    pairs = (built.folder / f"{TABLE}.paired.csv").read_text(encoding="utf-8")
+    pairs = built.read(FILES[2])
     assert [line.split(",")[2:4] for line in pairs.splitlines()[1:]].count(["ER", "mine §"]) == 2
 
-    record = json.loads((built.folder / new[0].replace(".json", ".record.json")).read_text(encoding="utf-8"))
+    record = json.loads(built.read(new[0].replace(".json", ".record.json")))
     (copy,) = (item for item in record["inputs"] if item["path"].endswith(".py"))
     assert copy["sha256"] == sha256(file)
     assert record["cell"]["learner"] == {"name": "mine", "file": copy["path"]}
-    audited = built.clpapers("audit", "--scale", "mini")
-    assert audited.returncode == 0, audited.stdout
+    built.audit()
     crate = built.folder.parent / "crate"
     exported = built.clpapers("export", "mini/table1", "--out", str(crate))
     assert exported.returncode == 0, exported.stdout
-    assert (crate / copy["path"]).read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
+    assert (crate / copy["path"]).read_bytes() == file.read_bytes()
 
-    file.write_text(file.read_text(encoding="utf-8").replace("# [B, K]", "# logits"), encoding="utf-8")
-    assert "Nothing to be done" in build(built, file, "-n").stdout
-    text = file.read_text(encoding="utf-8").replace("loss.backward()", "(0.5 * loss).backward()")
-    file.write_text(text, encoding="utf-8")
-    done = build(built, file)
-    assert done.returncode == 0, done.stdout
-    assert after.items() <= runs(built).items()
-    assert len(runs(built)) == len(after) + 2
-    audited = built.clpapers("audit", "--scale", "mini")
-    assert audited.returncode == 0, audited.stdout
+    change(file, "# [B, K]", "# logits")
+    assert "Nothing to be done" in built.build(*FILES, "-n", *with_methods(file))
+    change(file, "loss.backward()", "(0.5 * loss).backward()")
+    built.build(*FILES, *with_methods(file))
+    assert after.items() <= built.runs().items()
+    assert len(built.runs()) == len(after) + 2
+    built.audit()
 
-
-def test_the_command_of_a_footnote_has_the_method(built, file):
-    done = built.snakemake("all", "--cores", "2", "--config", f"methods=[{file}]", "hours=0")
-    assert done.returncode == 0, done.stdout
-    text = (built.folder / f"{TABLE}.html").read_text(encoding="utf-8")
-    (methods,) = re.findall(r"take \d+ min of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", text)
-    told = built.snakemake(f"{TABLE}.csv", "-n", "--cores", "1", "--config", methods)
-    assert "4 runs are there; training 2 more" in told.stdout
-
-
-def test_where_it_does_not_fit_a_footnote_says_why(built, file):
-    declaration = 'DECLARATION = {"needs": {"net.name": ["cnn"]}}'
-    text = file.read_text(encoding="utf-8").replace("class Mine(", f"{declaration}\n\n\nclass Mine(")
-    file.write_text(text, encoding="utf-8")
-    before = runs(built)
-    done = build(built, file)
-    assert done.returncode == 0, done.stdout
-    assert runs(built) == before
+    # Where it does not fit, a footnote says why; a mistake is one line before anything starts.
+    change(file, "class Mine(", 'DECLARATION = {"needs": {"net.name": ["cnn"]}}\n\n\nclass Mine(')
+    before = built.runs()
+    built.build(*FILES, *with_methods(file))
+    assert built.runs() == before
     assert rows(built) == ["ER", "ACE", "Random guess (expected)"]
-    shown = (built.folder / f"{TABLE}.md").read_text(encoding="utf-8")
-    assert "Not on MNIST: learner mine needs net.name cnn, not mlp." in shown
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("class Mine(", "class Mine((", r":\d+: not Python: "),
+    assert "Not on MNIST: learner mine needs net.name cnn, not mlp." in built.read(TABLE.replace("csv", "md"))
+    results = built.results()
+    for old, new, told in (
         ("optimizer.step()", "optimizer.stp()", r":\d+: .*AttributeError: '\w+' object has no attribute 'stp'"),
-    ],
-)
-def test_a_mistake_in_it_is_one_line_before_anything_starts(project, file, old, new, told):
-    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    done = build(project, file)
-    assert done.returncode != 0
-    (line,) = (line for line in done.stdout.splitlines() if str(file) in line)
-    assert re.match(f"clpapers: {re.escape(str(file))}{told}", line), line
-    assert "Traceback" not in done.stdout
-    assert not (project.folder / "results").exists() or not project.results()
+        ("class Mine(", "class Mine((", r":\d+: not Python: "),
+    ):
+        change(file, old, new)
+        done = built.snakemake(*FILES, "--cores", "2", *with_methods(file))
+        assert done.returncode != 0
+        assert re.match(f"{re.escape(str(file))}{told}", refusal(done.stdout))
+        assert built.results() == results
+
+
+@pytest.mark.parametrize("names", [["masks", "remembers", "means"], ["expanding", "lwf", "by_task"]])
+def test_a_paper_is_built_with_methods_of_every_shape(names, built):
+    """A row for each; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
+    files = []
+    for name in names:
+        files.append(built.folder.parent / f"{name}.py")
+        shutil.copy(SHAPES[name], files[-1])
+    assert "Traceback" not in built.build("all", *with_methods(*files))
+    assert {f"{name} §" for name in names} <= set(rows(built))
+
+
+def test_a_method_of_the_project_is_one_file_and_a_line_in_a_papers_file(project):
+    """An ER-like one gets a row and is held to every contract."""
+    project.write("src/clpapers/runs/learners/weighted_replay.py", (HERE / "weighted_replay.py").read_text())
+    line = "  ace: {forward: separate}\n"
+    project.edit(PAPER, line, f"{line}  weighted_replay: {{weight: 0.5}}\n", "[er, ace]", "[er, ace, weighted_replay]")
+    project.build(TABLE)
+    found = {line["learner"] for line in csv.DictReader(project.read(TABLE.replace("targets", "metrics")).splitlines())}
+    assert found == {"er", "ace", "weighted_replay"}
+    assert "weighted_replay" in rows(project)
+
+    shutil.copytree(ROOT / "tests", project.folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    tests = [f"tests/runs/test_{name}.py" for name in ("learners", "loop", "checkpoint")]
+    ran = project.python("pytest", *tests, "-k", "weighted_replay", "-rp", "-p", "no:cacheprovider")
+    assert ran.returncode == 0, ran.stdout
+    assert set(re.findall(r"^PASSED \S+::(\w+)\[", ran.stdout, re.MULTILINE)) >= CONTRACTS
 
 
 def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
-    settings = ["--config", f"methods=[{file}]"]
-    done = built.snakemake("all", "--cores", "2", *settings)
-    assert done.returncode == 0, done.stdout
-    (last,) = re.findall(
-        r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$", done.stdout, re.M
-    )
-    assert shlex.split(last)[:3] == ["snakemake", "report", "--cores"]
-    done = built.snakemake(*shlex.split(last)[1:2], "--cores", "2", *shlex.split(last)[3:])
-    assert done.returncode == 0, done.stdout
-    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", done.stdout, re.M)
-    shown = (built.folder / page).read_text(encoding="utf-8")
-    record = json.loads((built.folder / "results/mini/report/index.record.json").read_text(encoding="utf-8"))
-    assert (
-        page.removeprefix("results/mini/report/")
-        in (built.folder / "results/mini/report/manifest-sha256.txt").read_text()
-    )
-    assert record["papers"] == ["mini"]
-    for part in ("SHA-256 <code", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
+    said = built.build("all", *with_methods(file))
+    ends = r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$"
+    (last,) = re.findall(ends, said, re.M)
+    command, target, cores, *settings = shlex.split(last)
+    assert (command, target, cores) == ("snakemake", "report", "--cores")
+    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", built.build(target, *settings), re.M)
+    shown = built.read(page)
+    assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
+    assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
+    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
         assert part in shown, part
-    with (built.folder / f"{TABLE}.paired.csv").open(encoding="utf-8", newline="") as lines:
-        pairs = [line for line in csv.DictReader(lines) if line["second"] == "mine §"]
+    pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
     assert len(pairs) == 4
     for pair in pairs:
         assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown

@@ -41,7 +41,8 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     by = frame.groupby(["column", "metric", foreign])["p"]
     frame["p_holm"] = by.transform(holm)
     shares = by.transform(lambda p: holm_shares(p, LEVEL)).astype(float)
-    wider = critical(frame["n"] - 1, 1 - LEVEL / shares) / critical(frame["n"] - 1)
+    freedom = frame["n"].astype(float) - 1  # where nothing was trained, `n` has no type
+    wider = critical(freedom, 1 - LEVEL / shares) / critical(freedom)
     for end in ("low", "high"):
         corrected = frame["difference"] + (frame[end] - frame["difference"]) * wider
         frame[f"{end}_holm"] = corrected.where(frame["p"].notna())

@@ -2,30 +2,15 @@
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
 
 import pytest
 import yaml
-from project import ROOT
+from world import ROOT, TABLE
 
 PROFILES = sorted(path.parent.name for path in (ROOT / "profiles").glob("*/config.yaml"))
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Puts a command on the path, before all others."""
-
-    def put(name, text):
-        file = tmp_path / "bin" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-        file.chmod(0o755)
-
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    return put
 
 
 def dry(project, profile, *arguments):
@@ -43,27 +28,6 @@ def dry(project, profile, *arguments):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_dry_run_goes_through(profile, pristine):
     assert re.search(r"^train +4$", dry(pristine, profile), re.MULTILINE)
-
-
-def resources(said, rule):
-    """The resources of a rule's first job."""
-    found = re.search(rf"^rule {rule}:.*?^    resources: ([^\n]*)$", said, re.MULTILINE | re.DOTALL)[1]
-    return dict(entry.split("=", 1) for entry in found.split(", "))
-
-
-def test_on_a_gpu_a_job_trains_all_seeds_and_says_how_much_memory_it_takes(project):
-    project.edit("config/scales/mini.yaml", "seeds_per_job: 1", "seeds_per_job: auto")
-    said = dry(project, "gpu")
-    assert re.search(r"^train +2$", said, re.MULTILINE)
-    assert resources(said, "train")["gpu_mem_mb"] == "12000"
-
-
-def test_no_job_asks_for_more_than_the_cards_have(pristine, command):
-    """The third attempt's 192,000 MB: what bounds a job bounds how many run at once."""
-    command("nvidia-smi", "#!/bin/sh\necho 'GPU-a, 24000, 24000, Disabled'\necho 'GPU-b, 16000, 16000, Disabled'\n")
-    for given, expected in ((), "40000"), (("--resources", "gpu_mem_mb=9000"), "9000"):
-        said = dry(pristine, "gpu", "--attempt", "3", *given)
-        assert resources(said, "train")["gpu_mem_mb"] == expected
 
 
 # --- Kubernetes ----------------------------------------------------------------------------------------------
@@ -105,11 +69,10 @@ def test_a_job_goes_through_kubernetes(project, command, tmp_path):
     (container,) = yaml.safe_load(manifest.read_text())["spec"]["template"]["spec"]["containers"]
     assert container["workingDir"] == str(project.folder)
     assert container["resources"]["limits"] == {"memory": "1000M", "nvidia.com/gpu": 0}
-    table = "results/mini/targets/mini/table1.csv"
-    done = project.snakemake(table, "--profile", "profiles/kubernetes", *quick, "--config", "hours=0")
+    done = project.snakemake(TABLE, "--profile", "profiles/kubernetes", *quick, "--config", "hours=0")
     assert done.returncode == 0, done.stdout
     (choice,) = (project.folder / "results/mini/choices").glob("*.json")  # which the jobs learn from their commands
-    record = json.loads((project.folder / table).with_suffix(".record.json").read_text())
+    record = json.loads((project.folder / TABLE).with_suffix(".record.json").read_text())
     assert record["choice"] == str(choice.relative_to(project.folder))
 
 

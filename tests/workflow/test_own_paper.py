@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import pytest
+from world import refusal
 
 SETTINGS = ("papers=[{0}/mine.yaml]", "datasets=[{0}/pets.yaml]")
 
@@ -40,19 +41,18 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
     done = project.clpapers("summary", f"{away}/private.yaml", f"{away}/mine.yaml")  # not of data sets yet
     assert f"clpapers: {away}/private.yaml: datasets: 'pets' is not one of mnist, " in done.stdout
     project.edit("config/config.yaml", "papers:", f"datasets: [{away}/pets.yaml]\npapers:")
+    project.commit()
     assert "private/table1" in project.clpapers("targets", f"{away}/private.yaml").stdout
 
-    done = project.snakemake("all", "report", "--cores", "2", *config(away))
-    assert done.returncode == 0, done.stdout
-    table = (project.folder / "results/mini/targets/mine/table1.csv").read_text()
-    assert "Random guess (expected)" in table
-    page = (project.folder / "results/mini/report/reproduction/mine.html").read_text(encoding="utf-8")
+    project.build("all", "report", *config(away))
+    assert "Random guess (expected)" in project.read("results/mini/targets/mine/table1.csv")
+    page = project.read("results/mini/report/reproduction/mine.html")
     assert "snakemake mine/table1 --cores" in re.sub(r"<[^>]+>", "", page)
     built = {path.name for path in (project.folder / "results/mini/targets").iterdir() if path.is_dir()}
     assert built == {"mine"}  # and no paper that is not configured
 
     for file, rests in (("targets/mine/table1", "papers/mine"), ("datasets/pets", "datasets/pets")):
-        record = json.loads((project.folder / f"results/mini/{file}.record.json").read_text())
+        record = json.loads(project.read(f"results/mini/{file}.record.json"))
         assert [item["path"] for item in record["outside"]] == [f"config/outside/{rests}.yaml"]
         assert not record["data"]["pets"]["standin"]
     for path in (project.folder / "results").rglob("*.record.json"):
@@ -83,9 +83,7 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
     (away / "mine.yaml").write_text(before.replace("render: results_table", "render: results_tabel"))
     (away / "pets.yaml").write_text(data)
     done = project.snakemake("all", "--cores", "1", *config(away))
-    said = [line for line in done.stdout.splitlines() if line.startswith("clpapers:")]
     assert done.returncode != 0
-    assert len(said) == 1, done.stdout
-    assert said[0].startswith(f"clpapers: {away}/mine.yaml: targets.table1.render: 'results_tabel' is not one of ")
-    assert "Traceback" not in done.stdout
+    said = refusal(done.stdout)
+    assert said.startswith(f"{away}/mine.yaml: targets.table1.render: 'results_tabel' is not one of ")
     assert project.plan("results/mini/targets/mine/table1.csv") == []  # what was built is known, as it was then

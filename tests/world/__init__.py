@@ -1,9 +1,13 @@
-"""A copy of the whole project in a folder of its own, small enough that a run takes seconds, and its two commands."""
+"""The tiny world of the tests: a paper of two methods on a stand-in of MNIST, in a copy of the project of its own.
+
+`config/` holds what that paper adds to the project's files. A build of it takes seconds; one is made a session.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import os
 import re
 import shutil
@@ -18,82 +22,37 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).parents[2]
-LOOSE = ("LICENSE", "CITATION.cff", "README.md", "pyproject.toml", "requirements.lock")
+HERE = Path(__file__).parent
+PAPER = "config/papers/mini.yaml"
+SCALE = "config/scales/mini.yaml"
+TABLE = "results/mini/targets/mini/table1.csv"
+METRICS = "results/mini/metrics/mini/table1.csv"
+DATA = "results/mini/datasets/mnist.npz"
+STREAM = "results/mini/streams/mnist/stf-0.05-n30/seed0.npz"
+INDEX = "results/mini/runs/index.csv"
+LOOSE = ("LICENSE", "CITATION.cff", "README.md", "pyproject.toml", "requirements.lock", ".gitignore")
 PARTS = ("Snakefile", "rules", "workflow", "config", "profiles", "envs", "src", *LOOSE)
 TIMEOUT = 300  # seconds; the machine may be busy
 
-SETTINGS = """\
-scale: mini
-papers: [mini]
-device: cpu
-data_folder: data
-downloads: downloads
-"""
 
-SCALE = """\
-description: seconds, for the tests of the workflow
-seeds: 0-1
-seeds_per_job: 1
-sources: stand_in
-stand_ins:
-  mnist: {train_per_class: 5, test_per_class: 2}
-"""
+def git(*arguments: str, folder: Path = Path()) -> str:
+    """What `git …` says, in a folder."""
+    author = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=os.environ | author, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
-PAPER = """\
-paper: mini
-title: A paper of two methods
-defaults:
-  order: {name: stf, mu_sigma: 0.05, length: 30}
-  oracle: {name: none}
-  restriction: {name: single_head}
-  budget: {optimizer: sgd, learning_rate: 0.1, batch: 10, replay_batch: 10, memory: 10}
-  scaling: symmetric
-  evaluation: {points: 3, probes: 10, test: 20}
-  precision: float32
-datasets:
-  mnist: {net: {name: mlp, hidden: [4]}}
-  cifar10: {net: {name: cnn, width: 2}}
-learners:
-  er: {forward: separate}
-  ace: {forward: separate}
-targets:
-  table1:
-    title: Table 1
-    caption: Both methods.
-    section: "1"
-    kind: table
-    measure: learning
-    render: results_table
-    paired: true
-    metrics: [final_accuracy, average_information_retention]
-    names: {learner: Method, dataset: Data set, er: ER, ace: ACE, mnist: MNIST}
-    grid: {dataset: [mnist], learner: [er, ace]}
-  table2:
-    title: Table 2
-    caption: The net.
-    section: "1"
-    kind: table
-    measure: architecture
-    render: architecture_table
-    nets: [cifar10]
-  figure1:
-    title: Figure 1
-    caption: Two streams.
-    section: "1"
-    kind: figure
-    measure: stream_classes
-    render: class_frequency
-    statistic: class_frequency
-    chunks: 5
-    streams:
-      - {dataset: mnist, seed: 0}
-      - {dataset: toy-13-17-10, order: {name: split, tasks: 3}, seed: 0}
-"""
 
-REPORTED = """\
-paper,target,row,column,metric,value,spread,spread_kind,note
-mini,table1,ER,MNIST,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,
-"""
+def once(folder: Path, make: Callable[[Path], object]) -> Path:
+    """The folder, which the first of pytest-xdist's workers that asks for it makes."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            shutil.rmtree(begun := folder.with_suffix(".begun"), ignore_errors=True)
+            make(begun)
+            begun.rename(folder)
+    return folder
 
 
 @dataclasses.dataclass
@@ -104,31 +63,29 @@ class Project:
 
     @classmethod
     def create(cls, folder: Path, *, papers: bool = False) -> Project:
-        """The working tree's code and configuration, with the paper `mini` and a scale for it.
+        """The working tree's code and configuration under git, with the paper `mini` and a scale for it.
 
         papers: keeps the real papers, too, which make each plan slower.
         """
         folder.mkdir(parents=True)
+        left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "outside")
         for part in PARTS:
-            source = ROOT / part
-            if source.is_dir():
-                shutil.copytree(
-                    source, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "outside")
-                )
-            else:
-                shutil.copy2(source, folder / part)
+            copy = {"ignore": left_out} if (ROOT / part).is_dir() else {}
+            (shutil.copytree if copy else shutil.copy2)(ROOT / part, folder / part, **copy)
         project = cls(folder)
-        project.write("config/config.yaml", SETTINGS)
-        project.write("config/scales/mini.yaml", SCALE)
-        project.write("config/papers/mini.yaml", PAPER)
-        project.write("config/reported/mini.csv", REPORTED)
-        if not papers:
+        claims = (folder / "config/claims.yaml").read_bytes()
+        shutil.copytree(HERE / "config", folder / "config", dirs_exist_ok=True)
+        if papers:
+            (folder / "config/claims.yaml").write_bytes(claims)
+        else:
             for file in (folder / "config/papers").glob("[!m]*.yaml"):
                 file.unlink()
             for scale in ("paper", "smoke"):
                 whole = (folder / f"config/scales/{scale}.yaml").read_text(encoding="utf-8")
                 project.write(f"config/scales/{scale}.yaml", whole.partition("papers:")[0])
-            project.write("config/claims.yaml", "{}\n")
+        git("init", "--quiet", "--template=", folder=folder)
+        project.commit()
+        git("gc", "--quiet", folder=folder)  # one file instead of hundreds to copy
         return project
 
     def copy(self, folder: Path) -> Project:
@@ -136,17 +93,27 @@ class Project:
         shutil.copytree(self.folder, folder, symlinks=True)
         return Project(folder)
 
+    def commit(self) -> None:
+        """Leave nothing that git would call an edit."""
+        git("add", ".", folder=self.folder)
+        git("commit", "--quiet", "--message", "As it is", folder=self.folder)
+
     # files
 
     def write(self, file: str, text: str) -> None:
         (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / file).write_text(text, encoding="utf-8")
 
-    def edit(self, file: str, old: str, new: str) -> None:
-        """Replace `old`, which must be there, by `new`."""
-        text = (self.folder / file).read_text(encoding="utf-8")
-        assert old in text, f"{file} holds no {old!r}"
-        self.write(file, text.replace(old, new, 1))
+    def read(self, file: str) -> str:
+        return (self.folder / file).read_text(encoding="utf-8")
+
+    def edit(self, file: str, *changes: str) -> None:
+        """Replace the first of each two texts, which must be there, by the second."""
+        text = self.read(file)
+        for old, new in zip(changes[::2], changes[1::2], strict=True):
+            assert old in text, f"{file} holds no {old!r}"
+            text = text.replace(old, new, 1)
+        self.write(file, text)
 
     def results(self) -> dict[str, bytes]:
         """The bytes of all results by path; records, logs and benchmarks, which tell of the run itself, left out."""
@@ -158,6 +125,11 @@ class Project:
             if not re.match(r"results/\w+/(logs/|benchmarks/|choices/|machine.json|absent.json)", name)
         }
 
+    def runs(self, learner: str = "*") -> dict[str, int]:
+        """The result files of runs on MNIST, sorted, with their times of modification."""
+        files = sorted((self.folder / "results/mini/runs/mnist").glob(f"*/{learner}-*/seed*.json"))
+        return {str(p.relative_to(self.folder)): p.stat().st_mtime_ns for p in files if not p.match("*.record.json")}
+
     # commands
 
     def environment(self) -> dict[str, str]:
@@ -165,7 +137,8 @@ class Project:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         return os.environ | {"PATH": path, "PYTHONPATH": str(self.folder / "src")}
 
-    def _run(self, *command: str) -> subprocess.CompletedProcess:
+    def python(self, *command: str) -> subprocess.CompletedProcess:
+        """`python -m …`, whatever it says in `stdout`."""
         return subprocess.run(
             [sys.executable, "-m", *command],
             cwd=self.folder,
@@ -177,16 +150,14 @@ class Project:
         )
 
     def clpapers(self, *arguments: str) -> subprocess.CompletedProcess:
-        """`clpapers …`, whatever it says in `stdout`."""
-        return self._run("clpapers.cli", *arguments)
+        return self.python("clpapers.cli", *arguments)
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess:
-        """`snakemake …`, whatever it says in `stdout`."""
-        return self._run("snakemake", *arguments)
+        return self.python("snakemake", *arguments)
 
-    def build(self) -> str:
-        """Make all that is configured; what Snakemake says."""
-        done = self.snakemake("all", "--cores", "2")
+    def build(self, *arguments: str) -> str:
+        """Make targets, by default all that is configured; what Snakemake says."""
+        done = self.snakemake("--cores", "2", *(arguments or ["all"]))
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -199,6 +170,12 @@ class Project:
     def stages(self, *arguments: str) -> dict[str, int]:
         """How many jobs of each stage Snakemake would run: stage is the third part of a result's path."""
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
+
+    def audit(self, *names: str) -> str:
+        """What the audit says of results in which nothing is wrong."""
+        done = self.clpapers("audit", "--scale", "mini", *names)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
     def start(self, *arguments: str, said: Path | str = os.devnull) -> subprocess.Popen:
         """`snakemake …`, by default `all`, in the background, leading a process group; `said` has its words."""
@@ -213,6 +190,13 @@ class Project:
             )
 
 
+def refusal(said: str) -> str:
+    """The one line that tells what is wrong; there must be one, and no traceback."""
+    assert "Traceback" not in said, said
+    (line,) = (line for line in said.splitlines() if line.startswith("clpapers: "))
+    return line.removeprefix("clpapers: ")
+
+
 def until(condition: Callable[[], object], running: subprocess.Popen) -> object:
     """Wait for `condition`; returns what it returned. `running` must not end before."""
     deadline = time.monotonic() + TIMEOUT
@@ -224,24 +208,12 @@ def until(condition: Callable[[], object], running: subprocess.Popen) -> object:
 
 
 def processes(leader: subprocess.Popen, command: str) -> list[psutil.Process]:
-    """The `clpapers <command>` processes under `leader`."""
-    found = []
-    for process in psutil.Process(leader.pid).children(recursive=True):
-        try:
-            words = process.cmdline()
-        except psutil.Error:
-            continue
-        if command in words and any(word.endswith("/clpapers") for word in words):
-            found.append(process)
-    return found
-
-
-def servers(leader: subprocess.Popen) -> list[psutil.Process]:
-    """The server of the jobs under `leader`, and then the children that do them."""
+    """The processes under `leader` with this word in their command, by number: `train` has the runs' fronts."""
     found = []
     for process in psutil.Process(leader.pid).children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if "clpapers.cli.server" in process.cmdline():
+            words = process.cmdline()
+            if command in words and (command.startswith("clpapers.") or any(w.endswith("/clpapers") for w in words)):
                 found.append(process)
     return sorted(found, key=lambda each: each.pid)
 
