@@ -55,9 +55,9 @@ def test_more_runs_are_worth_more_and_a_decided_number_is_worth_none():
 
 @pytest.mark.parametrize(("shrinks", "worth"), [(2.0, 0.2), (5.0, 0.5), (9.0, 0.5), (-1.0, 0.0)])
 def test_what_stays_open_is_worth_half_the_share_of_the_margin_that_is_gained(shrinks, worth):
-    """Five runs of deviation 9, one point above, exclude 1 + 2.1318 · 9/√5 = 9.58; the second margin is 5."""
-    then = 1 + 2.131847 * 9 / math.sqrt(5)
-    assert gain(number(51.0, 9.0, 2, 50.0, distance=then + shrinks), 5) == pytest.approx(worth, abs=1e-6)
+    """Five runs of deviation 9, one point above, beside ten: 1 + 2.1318 · 9·√(1/5 + 4/10); the second margin is 5."""
+    then = 1 + 2.131847 * 9 * math.sqrt(0.6)
+    assert gain(number(51.0, 9.0, 2, 50.0, against_n=10, distance=then + shrinks), 5) == pytest.approx(worth, abs=1e-6)
 
 
 def test_trained_numbers_are_read_from_the_files_of_a_build(tmp_path):

@@ -17,7 +17,7 @@ def section(there, absent):
     cells = tuple((each, Cell.make("paper", each)) for each in factors[True] + factors[False])
     target = Target("paper", "p", "figure1", {}, range(5), cells)
     notes = Notes("paper", unrun=Unrun(tuple(factors[False])))
-    return Section(target, notes, [], None, None, [], [], [], [], waits=False)
+    return Section(target, notes, [], None, None, [], [], [], [], [], waits=False)
 
 
 @pytest.mark.parametrize(
