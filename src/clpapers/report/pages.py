@@ -28,8 +28,8 @@ GRADES = (
     f"We check the grades in this order. **same**: the 90 % interval of the difference lies within "
     f"±{SAME_WITHIN} points. "
     f"**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±{NEAR_WITHIN} points. "
-    "**open**: too few runs to decide. A small printed value has narrower margins, and so have [other "
-    "units](verdicts.md)."
+    "**open**: too few runs, ours or the paper's, to decide. Printed values below 20 have narrower margins, a tenth "
+    "and a fifth of them; [other units](verdicts.md#margins) have others."
 )
 PRINTED = (
     "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
@@ -95,9 +95,9 @@ def status(papers: list[Paper]) -> str:
     differing, graded = grades[verdict_names.DIFFERS], sum(grades.values())
     parts = _counted(grades)
     text = (
-        f"The papers print {total:,} numbers, and we compare ours for {numbers.compared():,}; "
-        f"{numbers.compared() - graded:,} of these repeat another number, come without training, or helped to "
-        f"choose a setting. We grade the other {graded:,}: {', '.join(parts[:-1])}, and {parts[-1]}."
+        f"The papers print {total:,} numbers, and ours stand beside {numbers.compared():,}. We grade {graded:,} of "
+        f"these, the ones that a training decides, each once: {', '.join(parts[:-1])}, and {parts[-1]}. The others are "
+        "printed twice, or need no training, or chose a setting that the paper leaves open."
     )
     return " ".join([text, *([f"{explained}."] if differing else []), *one_sided(papers)])
 

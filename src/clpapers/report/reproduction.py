@@ -181,8 +181,9 @@ class _Reproduction:
             grades = paper.covered.numbers.grades(TRAINED)
             compared = paper.covered.numbers.compared()
             name = f"[{pages.titled(paper)}](docs/{pages.page_of(paper.name)}), {pages.cited(paper)}"
-            counts = [paper.covered.printed, compared, sum(grades.values()), *grades.values()]
-            rows.append([name, *map(str, counts)])
+            counts = [compared, sum(grades.values()), *grades.values()]
+            shown = map(str, counts) if compared else ["none yet", *["–"] * (len(counts) - 1)]
+            rows.append([name, str(paper.covered.printed), *shown])
         table = markdown_table(["paper", "prints", "compared", "graded", *GRADES], rows)
         return "\n".join([pages.status(self.papers), "", *table, "", pages.GRADES.replace("(v", "(docs/v")]) + "\n"
 
