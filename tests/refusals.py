@@ -78,7 +78,7 @@ def cases(room):
             file, told, many = whole.pop("in", ""), whole.pop("id", None), whole.pop("each", {})
             ((key, values),) = many.items() if many else [("", [""])]
             for value in values:
-                names = [str(name).replace("{}", str(value)) for name in head["names"]]
+                names = [str(name).replace("{}", str(value) if many else "{}") for name in head["names"]]
                 id_ = told or ", ".join([*[file] * bool(file), *names])
                 if many and names == [str(name) for name in head["names"]]:
                     id_ += f" [{value}]"
