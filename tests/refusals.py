@@ -100,15 +100,15 @@ def write(found):
     SENTENCES.write_text(f"{text}\n", encoding="utf-8")
 
 
-def files():
-    """The files of the working folder, each with its bytes."""
-    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+def files(folder):
+    """The files of a folder, each with its bytes."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def scope_of(case, names, request):
     """What the call may use; the working folder is the test's own."""
-    request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
-    scope = names | {name: request.getfixturevalue(name) for name in ["tmp_path", "monkeypatch", *case.fixtures]}
+    scope = names | {name: request.getfixturevalue(name) for name in [*case.fixtures, "tmp_path", "monkeypatch"]}
+    scope["monkeypatch"].chdir(scope["tmp_path"])
     scope |= case.given  # of which Python may make use
     scope |= {key: meant(value, scope) for key, value in case.given.items()}
     eval(case.first, scope)
@@ -136,7 +136,7 @@ def tests(room, names):
         scope = scope_of(case, names, request)
         if case.edit:
             edited(case.file, *(meant(text, scope) for text in case.edit))
-        before = files()
+        before = files(tmp_path)
         try:
             eval(case.call, scope)
         except (Exception, SystemExit) as refusal:
@@ -150,7 +150,7 @@ def tests(room, names):
         missing = [name for name in [case.file, *case.names] if name not in line]
         assert not missing, f"{missing} not named in: {line}"
         assert "\n" not in told, f"more than a line: {told}"
-        assert files() == before, "something was written before it was refused"
+        assert files(tmp_path) == before, "something was written before it was refused"
         known, line = sentences(), printable(line).strip()
         if WRITE:
             write(known | {case.place: line})
