@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import refusals
+from test_config_targets import measure_of_tasks
 from test_own_in_grids import taken as own_method
 from test_user_files import MINE, OWN, SHAPES, WITH_OWN
 from tiny_paper import (
