@@ -10,7 +10,7 @@ A `cases.yaml` is a list of groups:
       cases:
       - {edit: ["memory: 10", "memroy: 10"], names: [defaults.budget, memroy, memory]}
 
-`names` are the key, the value and the remedy: parts of the line. `edit` is a text (or null, for all) and what replaces it.
+`names` are the key, the value and the remedy, parts of the line. `edit` is a text (null for all) and what replaces it.
 A case may have its group's keys, and any other key is a name for the call; `!py` marks Python. `each` makes a case of
 every value of a name, for which `{}` stands in `names`.
 """

@@ -8,9 +8,10 @@ import pytest
 import refusals
 from test_claims import CLAIM, ROOT, WRITTEN
 from test_jobs import plan, run
+from test_user_methods import AUTHORS, FILE
 
 from clpapers.config.plan import Plan
-from clpapers.graph import claims, jobs
+from clpapers.graph import claims, jobs, user_methods
 
 
 @pytest.fixture(scope="module")
