@@ -14,7 +14,7 @@ import test_icubworld as icub
 from keras_package import package
 from PIL import Image
 from test_archive_formats import zipped
-from test_build import in_folder, offline, run, small
+from test_build import in_folder, run, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
 from test_own_formats import (
@@ -35,8 +35,9 @@ from test_own_formats import (
     stored,
     tree,
 )
+from test_packages import client
 
-from clpapers.datasets import files, keras
+from clpapers.datasets import files, keras, packages, sources
 from clpapers.datasets.formats import _image, icubworld, image_folders, npz
 
 IDX = "train-images-idx3-ubyte"
