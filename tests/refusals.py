@@ -34,8 +34,6 @@ class Code(str):
 
 
 class Loader(yaml.SafeLoader):
-    """YAML with `!py`."""
-
     yaml_constructors = yaml.SafeLoader.yaml_constructors | {"!py": lambda loader, node: Code(node.value)}
 
 
@@ -85,8 +83,7 @@ def sentences():
 
 
 def write(found):
-    text = "\n\n".join(f"{place}\n    {found[place]}" for place in sorted(found))
-    SENTENCES.write_text(f"{text}\n", encoding="utf-8")
+    SENTENCES.write_text("\n".join(f"{place}\n    {found[place]}\n" for place in sorted(found)), encoding="utf-8")
 
 
 def files(folder):
@@ -94,16 +91,12 @@ def files(folder):
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def meant(value, scope):
-    return eval(value, scope) if isinstance(value, Code) else value
-
-
 def scope_of(case, names, request):
     """What the call may use; the working folder is the test's own."""
     scope = names | {name: request.getfixturevalue(name) for name in [*case.fixtures, "tmp_path", "monkeypatch"]}
     scope["monkeypatch"].chdir(scope["tmp_path"])
     scope |= case.given  # of which Python may make use
-    scope |= {key: meant(value, scope) for key, value in case.given.items()}
+    scope |= {key: eval(value, scope) for key, value in case.given.items() if isinstance(value, Code)}
     eval(case.first, scope)
     return scope
 
@@ -118,7 +111,7 @@ def edited(file, old, new):
 def line_of(case, scope):
     """The one line that refuses a case, once all that it must name was found in it; no file is touched before."""
     if case.edit:
-        edited(case.file, *(meant(text, scope) for text in case.edit))
+        edited(case.file, *(eval(text, scope) if isinstance(text, Code) else text for text in case.edit))
     before = files(scope["tmp_path"])
     try:
         eval(case.call, scope)
