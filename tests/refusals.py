@@ -130,7 +130,7 @@ def line_of(case, scope):
 
 
 def tests(room, names):
-    """Two tests for a room: of its cases, and of the calls without an edit; `names` are the test file's `globals()`."""
+    """Two tests for a room: of its cases, and of the calls without an edit; `names` are what both may use."""
     found = cases(room)
     whole = {(case.call, case.first, case.file, *case.fixtures): case for case in found if case.edit}
 

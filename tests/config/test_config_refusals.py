@@ -5,25 +5,11 @@ from pathlib import Path
 
 import pytest
 import refusals
+import tiny_paper
 from test_config_targets import measure_of_tasks
 from test_own_in_grids import taken as own_method
 from test_user_files import MINE, OWN, SHAPES, WITH_OWN
-from tiny_paper import (
-    COSTS,
-    DATASETS,
-    MNIST_ONLY,
-    PAPER,
-    PRINTED,
-    SCALE,
-    SELECTION,
-    TEXT,
-    WEIGHTS,
-    edit,
-    plan,
-    printed,
-    settings,
-    write_grid,
-)
+from tiny_paper import COSTS, MNIST_ONLY, PAPER, PRINTED, SELECTION, TEXT, edit, plan, printed, settings
 
 from clpapers.config.files import read_text, read_yaml
 from clpapers.config.paths import block_seeds, seeds_of
@@ -94,7 +80,7 @@ def curve(along, row):
     printed(f'tiny,table1,"{row}",mnist,final_accuracy,80,,,')
 
 
-test_refused, test_unedited = refusals.tests("config", globals())
+test_refused, test_unedited = refusals.tests("config", vars(tiny_paper) | globals())
 
 
 @pytest.mark.parametrize(

@@ -11,30 +11,14 @@ import refusals
 import test_archive_formats as official
 import test_cub_awa as pictured
 import test_icubworld as icub
+import test_own_formats as own
 from keras_package import package
 from PIL import Image
 from test_archive_formats import zipped
 from test_build import in_folder, run, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
-from test_own_formats import (
-    COLOUR,
-    COLOURS,
-    GREY,
-    LABELS,
-    PIXELS,
-    PNG,
-    RAMP,
-    Planted,
-    built,
-    clear,
-    entry,
-    folders,
-    held,
-    packed,
-    stored,
-    tree,
-)
+from test_own_formats import PNG, RAMP, stored
 from test_packages import client
 
 from clpapers.datasets import files, keras, packages, sources
@@ -135,4 +119,4 @@ def keras_with(member):
     return package(Path("p.tgz"), lambda name, data: data[::-1] if name.endswith(f"/{member}") else data)
 
 
-test_refused, test_unedited = refusals.tests("datasets", globals())
+test_refused, test_unedited = refusals.tests("datasets", vars(own) | globals())
