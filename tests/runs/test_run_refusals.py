@@ -15,7 +15,7 @@ from test_heads import EMBEDDING
 from test_images import CPU, PIXELS
 from tiny import CNN
 from torch import nn
-from trained import entry_of, result_of
+from world.published import entry_of, result_of
 
 from clpapers.runs import contract_check, nets
 from clpapers.runs.fisher import squared_gradients
