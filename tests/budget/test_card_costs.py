@@ -7,7 +7,6 @@ import pytest
 from clpapers.budget import card_costs, costs
 from clpapers.budget.card_costs import Row
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.runs import loop
 
@@ -64,16 +63,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     file.write_text(card_costs.text(given))
     assert list(card_costs.read(file).values()) == given
     assert card_costs.read(tmp_path / "none.csv") == {}
-
-
-@pytest.mark.parametrize(
-    "wrong", ["er,{},28x28x1,a card,0,1,1", "er,{},28x28x1,a card,1,-1,1", "er,{},28,a card,1,1,1"]
-)
-def test_a_wrong_line_is_named(tmp_path, wrong):
-    file = tmp_path / "cards.csv"
-    file.write_text(card_costs.text([]) + wrong + "\n")
-    with pytest.raises(ConfigError, match=r"cards\.csv: line 2"):
-        card_costs.read(file)
 
 
 def test_the_most_similar_kinds_tell_the_seconds(plan, rows):

@@ -70,16 +70,6 @@ def test_the_version(capsys):
     assert said_by(capsys, "--version")[1].startswith("clpapers ")
 
 
-@pytest.mark.parametrize(
-    "command", [["summary"], ["lineage", "stf/table1"], ["train", "--out", "results/a/b/c/d.json"]]
-)
-def test_outside_the_projects_folder_one_line_says_so(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = said_by(capsys, *command)
-    assert (code, out, len(err)) == (2, "", 1)
-    assert err[0].startswith("clpapers: config/config.yaml: not here; go to the project's folder")
-
-
 def test_a_crate_is_checked_anywhere(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     _, _, err = said_by(capsys, "export", "--check", "none.zip")
@@ -101,21 +91,6 @@ def test_a_reader_that_leaves_early_gets_no_traceback(command, monkeypatch):
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["lineage", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; there are: stf/table1"),
-        (["lineage", "stf/table1", "--scale", "smoke"], "clpapers: stf/table1: nothing of it is built at "),
-        (["lineage", "a/b.csv"], "clpapers: a/b.csv: no such file; "),
-        (["rehearse", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; "),
-    ],
-)
-def test_names_that_are_none_are_refused(project, arguments, line, capsys):
-    code, out, err = said_by(capsys, *arguments)
-    assert (code, out, len(err)) == (2, "", 1)
-    assert err[0].startswith(line)
 
 
 def test_a_training_refuses_a_stream_of_other_items(project, capsys):

@@ -100,31 +100,6 @@ def test_images_that_are_there_are_described(here):
     assert (spec["shape"], spec["classes"], spec["train"], spec["test"]) == ([5, 7, 3], ["a dog", "no"], 6, 4)
 
 
-@pytest.mark.parametrize("name", ["Pets", "../pets", "1pets", "pets.yaml", ""])
-def test_a_name_that_will_not_do(here, capsys, name):
-    assert new("paper", name, "--folder", here) == 2
-    assert capsys.readouterr().err.startswith(f"clpapers: new: {name!r}: a name has small letters, digits and _")
-    assert not here.exists()
-
-
-@pytest.mark.parametrize(("kind", "name"), [("paper", "stf"), ("dataset", "mnist")])
-def test_a_name_of_the_projects_own(here, capsys, kind, name):
-    assert new(kind, name, "--folder", here) == 2
-    said = capsys.readouterr().err
-    assert said == f"clpapers: new: {name!r}: the project has a {kind} of this name; take another\n"
-    assert not here.exists()
-
-
-@pytest.mark.parametrize("kind", ["paper", "dataset"])
-def test_nothing_is_overwritten(here, capsys, kind):
-    here.mkdir()
-    (here / "pets.yaml").write_text("mine")
-    assert new(kind, "pets", "--folder", here) == 2
-    assert capsys.readouterr().err.startswith(f"clpapers: {here}/pets.yaml: there is such a file already")
-    assert (here / "pets.yaml").read_text() == "mine"
-    assert [path.name for path in here.iterdir()] == ["pets.yaml"]
-
-
 def test_a_folder_that_is_none_of_images_is_left_as_it_is(here, capsys):
     (here / "pets/train/cat").mkdir(parents=True)
     (here / "pets/train/cat/1.png").write_bytes(b"no image")
@@ -134,16 +109,6 @@ def test_a_folder_that_is_none_of_images_is_left_as_it_is(here, capsys):
     assert new("dataset", "pets", "--folder", here) == 2
     assert "1.png: no image that can be read" in capsys.readouterr().err
     assert not (here / "pets.yaml").exists()
-
-
-@pytest.mark.parametrize("kind", ["paper", "dataset"])
-@pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines"])
-def test_a_folder_whose_name_no_file_can_hold_is_refused(here, capsys, kind, name):
-    assert new(kind, "mine", "--folder", here / name.decode(errors="surrogateescape")) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("clpapers: new: ")
-    assert said.count("\n") == 1
-    assert not here.exists()
 
 
 def test_folders_of_either_unicode_form_are_described_by_one_name(here):

@@ -4,25 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_paper import DATASETS, PAPER, SCALE, WEIGHTS, edit, plan
+from tiny_paper import PAPER, SCALE, edit, plan
 
 from clpapers.cli import main
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
-from clpapers.config.refusals import ConfigError
 from clpapers.datasets.arrays import instances
 from clpapers.streams.stream import load
 
 pytestmark = pytest.mark.usefixtures("folder")
-
-
-def test_weights_without_an_entry_are_refused():
-    edit(WEIGHTS, "resnet18_imagenet:", "resnet18_places:")
-    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
-    with pytest.raises(ConfigError) as refusal:
-        plan()
-    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places, resnet50_imagenet"
-    assert str(refusal.value) == f"{PAPER}: {line}"
 
 
 def test_a_cell_names_the_weights_that_its_net_starts_from():
@@ -56,18 +46,6 @@ def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
     assert told == ["cifar100_resnet50: order.length 30 (paper: all), features.size 40 (paper: 224)"]
 
 
-def test_features_are_scaled_no_further():
-    edit(PAPER, "  mnist: {net", "  cifar100_resnet50: {net")
-    for file in (PAPER, SCALE):
-        Path(file).write_text(
-            Path(file).read_text().replace("[mnist", "[cifar100_resnet50").replace("{mnist:", "{cifar100_resnet50:")
-        )
-    with pytest.raises(ConfigError) as refusal:
-        plan()
-    where = f"{PAPER}: targets.table1, cell dataset=cifar100_resnet50 learner=er"
-    assert str(refusal.value) == f"{where}: scaling symmetric: cifar100_resnet50 has features; take none"
-
-
 def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
     edit(PAPER, "  cifar10: {net", "  icubworld: {net: {name: mlp, hidden: [4]}}\n  cifar10: {net")
     edit(PAPER, "toy-3-2, order: {name: split, tasks: 2}", "icubworld, order: {name: instances, burst: 2}")
@@ -79,14 +57,6 @@ def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
     bursts = [(instance[part], frame[part]) for part in np.split(made.indices, made.boundaries)]
     told = sorted((shown.tolist(), places.tolist()) for shown, places in bursts)
     assert told == sorted(each for i in range(30) for each in (([i, i], [0, 1]), ([i], [2])))
-
-
-def test_the_sizes_of_classes_make_the_splits():
-    edit(DATASETS, "class_sizes: {train: 500, test: 100}", "class_sizes: {train: 501, test: 100}")
-    with pytest.raises(ConfigError) as refusal:
-        plan()
-    line = "cifar100.class_sizes.train: 100 classes of 50100 items; give sizes of 100 classes, 50000 together"
-    assert str(refusal.value) == f"{DATASETS}: {line}"
 
 
 def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():

@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, edit, plan
 
 from clpapers.budget import costs, priority
@@ -13,7 +12,6 @@ from clpapers.builds import preparation
 from clpapers.config import selected_runs
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
 from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import targets_of
 
@@ -88,16 +86,6 @@ def test_a_target_of_one_learner_or_an_extra_one_stays_as_it_is(folder):
     edit(PAPER, "learner: [er]}", GRID)
     edit(PAPER, '    section: "1"\n', '    section: "1"\n    extra: true\n')
     assert "own" not in plan(methods=[taken()]).targets["tiny/table1"].spec
-
-
-@pytest.mark.parametrize("name", ["ace", "mnist"])
-def test_a_label_that_the_paper_gives_a_meaning_is_refused(folder, name):
-    edit(PAPER, "metrics: [final_accuracy]\n", "metrics: [final_accuracy]\n    names: {other: Other, mnist: MNIST}\n")
-    edit(PAPER, "  er: {forward: separate}", "  other: {method: er, forward: separate}\n  er: {forward: separate}")
-    label = {"ace": "other", "mnist": "mnist"}[name]
-    with pytest.raises(ConfigError) as refusal:
-        plan(methods=[taken(label=label)])
-    assert f"has the name '{label}'" in str(refusal.value)
 
 
 def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):

@@ -7,7 +7,6 @@ import pytest
 from tiny_paper import SCALE, TEXT, plan
 
 from clpapers.config.paths import block_name, block_seeds, seeds_of, seeds_text
-from clpapers.config.refusals import ConfigError
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -51,19 +50,6 @@ def test_a_blocks_name_and_back(seeds, name):
     assert block_seeds(name) == seeds
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("", "3", "seed", "seeds0-", "seed3x", "index", "seed-1", "seed\u0663", "seed3\n"),
-        *("seeds5-2", "seeds3-3", "seed3-5", "seeds3", "seed03", "seeds0-05", "seeds0-1000", "seeds0-999999999"),
-        *("seed1000000000", "seed" + "9" * 23, "seeds0-" + "9" * 5000),
-    ],
-)
-def test_what_is_no_blocks_name_is_refused(name):
-    with pytest.raises(ConfigError, match="not the seeds of a file"):
-        block_seeds(name)
-
-
 def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
     assert block_seeds("seeds0-999") == range(1000)
     assert block_seeds("seed999999999") == range(999999999, 10**9)
@@ -85,12 +71,6 @@ def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
 def test_a_seed_a_range_and_a_list_are_all_seeds(given, seeds):
     assert seeds_of(given, "--seeds") == seeds
     assert seeds_of(seeds_text(seeds), "--seeds") == seeds
-
-
-@pytest.mark.parametrize("given", ["", "a", "-1", "3-1", "0-1000", [], [[]], None, True, 1.5, "0;1", ["0-999", 1000]])
-def test_anything_else_is_no_seeds(given):
-    with pytest.raises(ConfigError, match=r"^--seeds: "):
-        seeds_of(given, "--seeds")
 
 
 def test_seeds_with_gaps_are_trained_in_blocks_without():

@@ -233,14 +233,6 @@ def test_a_known_part_serves_only_where_allowed_and_is_called_one(run, tmp_path)
     assert run(spec, allow_partial=True)["partial"] is False
 
 
-def test_labels_outside_the_classes_are_refused(small, run, tmp_path):
-    spec, splits = small
-    x, y = splits["test"]
-    in_folder(tmp_path, {**splits, "test": (x, y + 1)}, spec)
-    with pytest.raises(DatasetError, match="test has labels outside 0…2"):
-        run(spec)
-
-
 def test_a_full_disk_is_said_and_leaves_nothing_and_the_next_run_recovers(small, run, tmp_path, monkeypatch):
     spec, splits = small
     in_folder(tmp_path, splits, spec)

@@ -8,7 +8,6 @@ import pytest
 
 from clpapers.datasets import arrays, files
 from clpapers.datasets.build import DatasetError, build
-from clpapers.datasets.files import SourceError
 from clpapers.datasets.formats import icubworld
 
 THINGS = ("bananas", "cans", "pears")
@@ -82,28 +81,6 @@ def without(part):
 
 HELLO = {f"{who}/{part}/{name}/0.jpg": b"" for who in ("human", "robot") for part in ("train", "test")
          for name in ("octopus", "turtle")}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        (
-            without("train/cans"),
-            "train has the categories bananas, pears, not bananas, cans, pears; take iCubWorld 1.0",
-        ),
-        (without("categorization"), "test/categorization has the categories none, not bananas"),
-        (HELLO, "train has the categories octopus, turtle, not bananas"),
-        (official() | {"iCubWorld/train/kiwis/a/0.ppm": b""}, "train has the categories bananas, cans, kiwis, pears"),
-        (without("pears_b"), "train/pears has images in 1 folders, not 2; give each object's frames a folder"),
-        (official() | {"iCubWorld/train/pears/0.ppm": b""}, "train/pears has images in 3 folders, not 2"),
-        (official() | {"iCubWorld/train/cans/cans_a/3.ppm": b"P6\n6 6\n255\n"}, r"cans_a/3\.ppm is no whole PPM image"),
-        (official() | {"iCubWorld/train/cans/cans_a/12.ppm": b""}, "has 73 train images, over 72"),
-    ],
-)
-def test_what_is_not_as_it_should_be_is_refused_in_one_line(content, fault):
-    with pytest.raises(SourceError, match=f"^here: .*{fault}") as caught:
-        icubworld.decode(held(content), SPEC)
-    assert "\n" not in str(caught.value)
 
 
 def test_built_from_the_users_folder(tmp_path):

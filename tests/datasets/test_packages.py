@@ -6,7 +6,6 @@ import official_formats as made
 import pytest
 
 from clpapers.datasets import files, packages
-from clpapers.datasets.files import Absent, SourceError
 
 
 @pytest.fixture
@@ -48,36 +47,6 @@ def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(
     path = packages.apt("data", tmp_path / "downloads")
     assert files.archive(path).read("a") == b"a"
     assert left(tmp_path / "downloads") == ["data.deb"]
-
-
-def test_an_absent_client_is_absent(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Absent, match="npm is not installed"):
-        packages.npm("data", "1.2.3", tmp_path / "downloads")
-    with pytest.raises(Absent, match="apt-get is not installed"):
-        packages.apt("data", tmp_path / "downloads")
-    assert left(tmp_path / "downloads") == []
-
-
-def test_a_failing_client_is_quoted_in_one_line(client, tmp_path):
-    client("npm", "echo half > data-1.2.3.tgz; echo code E404 >&2; echo not found >&2; exit 1")
-    with pytest.raises(SourceError, match=r"npm failed \(code E404 not found\)"):
-        packages.npm("data", "1.2.3", tmp_path / "downloads")
-    assert left(tmp_path / "downloads") == []
-
-
-def test_a_client_that_leaves_nothing_is_an_error(client, tmp_path):
-    client("npm", "exit 0")
-    with pytest.raises(SourceError, match=r"left no data-1\.2\.3\.tgz"):
-        packages.npm("data", "1.2.3", tmp_path / "downloads")
-
-
-def test_a_hanging_client_is_ended_with_its_children(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(packages, "SECONDS", 0.3)
-    client("npm", "sleep 60 & sleep 60")  # a child that holds our pipe open
-    with pytest.raises(SourceError, match=r"npm took over 0\.3 s"):
-        packages.npm("data", "1.2.3", tmp_path / "downloads")
-    assert left(tmp_path / "downloads") == []
 
 
 def test_a_clients_full_disk_is_a_full_disk(client, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from clpapers.datasets import sources
 from clpapers.datasets._torchvision import Official, official
-from clpapers.datasets.files import Absent, SourceError
+from clpapers.datasets.files import SourceError
 from clpapers.datasets.formats import cifar_python, emnist, mosaics
 
 CIFAR = made.entry((4, 6, 3), ("apple", "baby"), 12, 4)
@@ -52,13 +52,6 @@ def test_folder_takes_the_archive_its_content_or_mosaics(tmp_path):
         served = sources.folder(FOLDER, CIFAR, tmp_path / name, tmp_path / "downloads")
         assert served.format is format
         assert served.downloads == []  # the user's files are never ours to delete
-
-
-def test_folder_that_holds_nothing_of_the_kind_is_absent(tmp_path):
-    for content in ({}, {"notes.txt": b"buy disks"}):
-        made.write_folder(tmp_path / "here", content)
-        with pytest.raises(Absent):
-            sources.folder(FOLDER, CIFAR, tmp_path / "here", tmp_path)
 
 
 def test_of_two_archives_the_larger_is_taken(tmp_path):

@@ -9,9 +9,7 @@ import yaml
 
 from clpapers.catalogue.metrics import margins_of
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.graph import claims
 from clpapers.graph.jobs import claims_of
 
 ROOT = Path(__file__).parents[2]
@@ -131,53 +129,6 @@ def test_what_is_subtracted_is_a_side_of_its_own(of_file):
         second.levels | {"learner": "gmed"},
     ]
     assert first.less.less is None
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "complaint"),
-    [
-        ("stf:", "stff:", r"'stff' is not one of stf"),
-        ("table1", "table9", r"stf\.ours\.of\.target: 'table9' is not one of table1, "),
-        ("final_accuracy", "accuracy", r"stf\.ours\.of\.metric: 'accuracy' is not one of final_accuracy, average_"),
-        ("learner: ace", "learner: ice",
-         r"stf\.ours\.of\.learner: 'ice' is not one of er, mir, cbrs, gdumb, gmed, ace"),
-        ("learner: ace", "method: ace", r"stf\.ours\.of: 'method' is not one of dataset, learner, time, task, target"),
-        ("[cifar10,", "[cifar11,", r"stf\.ours\.of\.dataset: 'cifar11' is not one of emnist, cifar10"),
-        ("    where: {dataset: [cifar10, cifar100]}\n", "",
-         r"stf\.ours\.of: dataset is left open; write one of emnist"),
-        ("test: above", "test: over", r"stf\.ours\.test: 'over' is not one of above, below, within, increasing"),
-        ("test: above", "test: within", r"stf\.ours: test within needs 'margin'"),
-        ("test: above", "test: above\n    margin: 2", r"stf\.ours: test above takes no 'margin'"),
-        ("test: above", "test: increasing", r"stf\.ours: test increasing needs 'along'"),
-        ("test: above", "test: above\n    tests: 2", r"stf\.ours: unknown key 'tests'; allowed: along, by, "),
-        ("test: above", "test: above\n    ratio: true\n    by: -1", r"of a ratio 'by' must be above 0"),
-        ('    section: "4.3"\n', "", r"stf\.ours: 'section' is missing"),
-        ("learner: ace", "learner: ace, time: last", r"stf\.ours\.of\.time: 'last': write a number, or take"),
-        ("{learner: others}", "ten", r"stf\.ours\.than: 'ten' is not of type object or number"),
-        ("    of:", "    less: {ace: er}\n    of:", r"stf\.ours\.less: no learner to subtract .*'er'; add one"),
-        ("    of:", "    less: {ace: ice}\n    of:", r"stf\.ours\.less\.learner: 'ice' is not one of er, mir"),
-        ("    of:", "    of: {learner: er}\n    of:", r"line \d+ key 'of' stands twice"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_refused_in_one_line(of_file, old, new, complaint):
-    assert old in CLAIM
-    with pytest.raises(ConfigError) as error:
-        of_file(CLAIM.replace(old, new))
-    assert re.match(rf"config/claims\.yaml: .*{complaint}", str(error.value)), error.value
-    assert "\n" not in str(error.value)
-
-
-def test_a_combination_that_no_target_has_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    plan = Plan("paper", ["agem"])
-    spec = WRITTEN["agem"]["best_cifar"] | {"where": {"dataset": "mnist"}}  # ICARL does not learn permuted MNIST
-    reader = claims._Reader(plan.targets, plan.targets, "agem", "ours", spec)
-    with pytest.raises(ConfigError, match=r"agem\.ours\.than: no run has dataset mnist, learner icarl"):
-        list(reader.parts())
-    spec = WRITTEN["agem"]["best_cifar"] | {"metric": "lca10"}
-    reader = claims._Reader(plan.targets, plan.targets, "agem", "ours", spec)
-    with pytest.raises(ConfigError, match=r"ours\.than\.metric: 'lca10' is undefined for learner icarl"):
-        list(reader.parts())
 
 
 def test_a_bound_is_no_wider_than_its_sentences_words(resolved):

@@ -8,7 +8,6 @@ import pytest
 
 from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
 from clpapers.config.selected_runs import SelectedRuns
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
@@ -147,45 +146,3 @@ def test_a_papers_values_decide_a_selection(monkeypatch):
     monkeypatch.setitem(plan.selections, name, other)
     assert jobs.job_of(plan, search.file).inputs == before.inputs
     assert jobs.job_of(plan, search.file).settings != before.settings
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("datasets/mnits.npz", "no data set 'mnits' in what config/ asks for; there are: "),
-        ("datasets/mnist.csv", "no job of config/ makes it"),
-        ("weights/resnet.npz", "no weights 'resnet' in what config/ asks for; there are: "),
-        ("streams/mnist/stf-7/seed0.npz", "no order 'mnist/stf-7' in what config/ asks for; there are: "),
-        (
-            "streams/entropy/stf-table1.npz",
-            "no target of simulations 'stf/table1' in what config/ asks for; there are: ",
-        ),
-        ("runs/nets/stf/mnits.json", "no net 'stf/mnits' in what config/ asks for; there are: "),
-        ("selection/stf/mnist-er.json", "no selection 'stf/mnist-er' in what config/ asks for; there are: none"),
-        ("metrics/stf/tabel1.csv", "no target 'stf/tabel1' in what config/ asks for; there are: stf/table1, "),
-        ("targets/stf/table1.pdf", "no job of config/ makes it"),
-        ("targets/agem/claims.csv", "no claims of 'agem' in what config/ asks for; there are: "),
-        ("nothing/table1.csv", "no job of config/ makes it"),
-        ("metrics", "no job of config/ makes it"),
-    ],
-)
-def test_a_path_that_no_job_makes_is_refused_with_what_there_is(plan, path, said, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(jobs, "claims_of", lambda plan: {"stf": []})
-    path = Path("results/smoke", path)
-    with pytest.raises(ConfigError) as refusal:
-        jobs.job_of(plan, path)
-    assert str(refusal.value).startswith(f"{path}: {said}")
-
-
-def test_a_run_in_a_folder_that_is_not_its_cells_is_refused(plan, run):
-    path, cell = run
-    with pytest.raises(ConfigError, match="no job of config/ makes it"):
-        jobs.job_of(plan, path.parents[1] / f"mir-{cell.hash}" / path.name)
-    with pytest.raises(ConfigError, match="no cell 'er-0123456789' in what config/ asks for"):
-        jobs.job_of(plan, path.parents[1] / "er-0123456789" / path.name)
-
-
-def test_a_report_on_a_paper_that_is_not_there_is_refused(plan):
-    with pytest.raises(ConfigError, match="papers: 'sft' is not one of stf"):
-        jobs.job_of(plan, Path("results/smoke/report/index.html"), ["sft"])

@@ -1,7 +1,6 @@
 """Class frequencies of small streams."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +22,3 @@ def test_chunks_are_near_equal_and_frequencies_add_up(labels, chunks):
     sizes = np.bincount(np.arange(len(labels)) * chunks // len(labels))
     assert np.ptp(sizes) <= 1
     np.testing.assert_allclose(sizes @ frequency, np.bincount(labels, minlength=5))
-
-
-def test_fewer_items_than_chunks_is_refused():
-    with pytest.raises(ValueError, match="3 stream items cannot fill 4 chunks"):
-        class_frequency([0, 1, 2], 3, 4)

@@ -50,20 +50,6 @@ def test_omega_by_hand(learner, offline, omega):
     assert streaming.omega_all(learner, offline) == pytest.approx(omega)
 
 
-@pytest.mark.parametrize(
-    ("learner", "offline", "line"),
-    [
-        ([0.5, 0.5, 0.5], [0.5, 0, 0.5], "the ideal's accuracy at testing event 2 is 0, by which Ω_all cannot divide"),
-        ([0.5, 0.5], [np.nan, 0.5], "the ideal's accuracy at testing event 1 is nan, by which"),
-        ([0.5, 0.5], [0.5], "2 testing events, 1 of the ideal; test both"),
-    ],
-)
-def test_an_ideal_that_cannot_divide_is_told_in_one_line(learner, offline, line):
-    with pytest.raises(ValueError, match=line) as refusal:
-        streaming.omega_all(learner, offline)
-    assert "\n" not in str(refusal.value)
-
-
 def test_accuracy_on_seen_classes_and_on_all_by_hand():
     np.testing.assert_allclose(streaming.accuracies(EVENTS, only_seen=True), [2 / 2, 4 / 6, 4 / 8])
     np.testing.assert_allclose(streaming.accuracies(EVENTS, only_seen=False), [3 / 8, 4 / 8, 4 / 8])
@@ -117,14 +103,6 @@ def test_a_run_without_an_ideal_s_has_no_omega(ideal):
     frame = measured(run("nn1"), ideal, metrics=["omega_all", "accuracy_by_time"])
     assert values(frame, "omega_all", learner="nn1") == []
     assert values(frame, "accuracy_by_time", learner="nn1")
-
-
-def test_an_ideal_of_no_accuracy_is_told_with_its_run():
-    blank = EVENTS | {"correct": [[0, 0, 0], *BETTER["correct"][1:]]}
-    with pytest.raises(ValueError, match="ideal") as refusal:
-        measured(run("nn1", order=RANDOM, seed=3), run("offline", blank, RANDOM, 3))
-    told = "dataset icubworld, order {'name': 'random'}, seed 3: the ideal's accuracy at testing event 1 is 0, "
-    assert str(refusal.value).startswith(told)
 
 
 def test_curves_run_over_items_and_come_with_the_chance_of_a_guess():

@@ -168,9 +168,3 @@ def test_layers_for_mnist_are_those_of_paper_and_codes(name, width, generator_la
         first = next(net.parameters())
         assert first.std().item() == pytest.approx(0.02 if first.dim() == 2 else deviation, rel=0.15)
         assert not any(p.any() for layer in net if hasattr(layer, "bias") for p in [layer.bias])
-
-
-@pytest.mark.parametrize("name", ["gan_conv", "dcgan"])
-def test_sides_that_cannot_be_halved_twice_are_refused(name):
-    with pytest.raises(ValueError, match="multiples of 4 pixels, not 8×6; take gan_mlp"):
-        GANs(options(name), images(shape=(8, 6, 1)), MEMBERS)

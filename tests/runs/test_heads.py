@@ -37,12 +37,6 @@ def test_it_begins_as_in_the_authors_code_and_learns_no_attributes():
     assert torch.equal(head.attributes, table)
 
 
-@pytest.mark.parametrize(("table", "there"), [(None, "none"), (torch.zeros(3, 2), "3")])
-def test_attributes_of_other_classes_are_refused(table, there):
-    with pytest.raises(ValueError, match=f"attributes of 4 classes, there are {there}"):
-        nets.build(EMBEDDING, (1, 8, 8), 4, attributes=table)
-
-
 @pytest.mark.parametrize("seeds", [[0], [0, 1, 2]], ids=len)
 def test_with_one_hot_attributes_it_is_the_linear_head(seeds):
     """Logits, gradients and one descent step; classes are attributes in another sequence for each seed."""

@@ -81,12 +81,6 @@ def test_imagenets_numbers_are_torchvisions():
     assert (tuple(expected.mean), tuple(expected.std)) == NORMALISATION
 
 
-@pytest.mark.parametrize("scaling", ["centred", "standardised", "imagenet"])
-def test_means_of_places_or_channels_are_not_for_permuted_pixels(scaling):
-    with pytest.raises(ValueError, match=f"scaling {scaling}: its means are not permuted"):
-        Images(PIXELS[:1], scaling, CPU, torch.float64, [np.arange(60)[None]])
-
-
 def test_features_stay_as_they_are_and_count_four_bytes_a_number():
     features = np.random.default_rng(0).random((7, 1, 1, 5), dtype=np.float32)
     found = Images(features, "none", CPU, torch.float32)

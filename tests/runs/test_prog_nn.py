@@ -7,12 +7,10 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import CNN, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
+from tiny import EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
 from clpapers.runs.learners import prog_nn
-from clpapers.runs.nets import progressive
-from clpapers.runs.nets.stacked import stack
 from clpapers.streams import orders
 
 PROG = {"name": "prog_nn"}
@@ -286,8 +284,3 @@ def test_tasks_must_come_one_after_another(tasks):
     setting.tasks = torch.tensor([tasks])
     with pytest.raises(ValueError, match="one after another"):
         prog_nn.ProgNN(setting)
-
-
-def test_a_net_without_levels_is_refused():
-    with pytest.raises(ValueError, match="cnn has no progressive form"):
-        stack(lambda: progressive.build((1, 4, 4), 6, net=CNN, earlier=0), [0])

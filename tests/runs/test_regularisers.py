@@ -159,12 +159,6 @@ def test_separate_centres_are_a_penalty_for_each_task():
     assert_same_net(way.learner.net, net, rtol=1e-7, atol=1e-9)
 
 
-def test_a_layer_without_squared_gradients_is_named():
-    net = stack(lambda: nets.build({"name": "resnet18_reduced", "width": 1, "head": "cosine"}, (1, 8, 8), 4), [0])
-    with pytest.raises(ValueError, match="no squared gradients for CosineLinear; add it to SQUARED"):
-        squared_gradients(net, torch.rand(1, 2, 1, 8, 8))
-
-
 # --- EWC ---------------------------------------------------------------------------------------------------
 
 

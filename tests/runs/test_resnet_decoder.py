@@ -58,8 +58,3 @@ def test_reaches_an_image_that_its_mirror_image_is_not():
         loss.backward()
         optimizer.step()
     assert ((net(z) > 0) == corner.bool()).all()
-
-
-def test_refuses_another_number_of_outputs():
-    with pytest.raises(ValueError, match="does not have 10 pixels"):
-        nets.build({"name": "resnet_decoder", "width": 2, "image": [3, 8, 8]}, (6, 1, 1), 10)

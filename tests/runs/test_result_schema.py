@@ -50,26 +50,6 @@ def test_a_section_that_lacks_is_named_with_its_seed(section):
         assert read(whole)[1][7] == without(section)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"[]",
-        b"\xff",
-        b"[" * 10**5,
-        json.dumps(result_of(entry_of(0), entry_of(0))),
-        json.dumps(result_of(entry_of("0"))),
-        json.dumps({"cell": {}, "seeds": []}),
-        json.dumps(result_of()).replace("0.75", "NaN"),
-    ],
-    ids=["empty", "list", "no text", "deep", "a seed twice", "a seed of text", "no evaluation", "NaN"],
-)
-def test_what_is_none_is_refused_in_a_line(content):
-    with pytest.raises(ValueError, match=r"^is no result of runs \(") as refusal:
-        results(content)
-    assert str(refusal.value).isprintable()
-
-
 def test_every_metric_can_be_computed_of_what_is_read():
     """By hand: 6 of 16 right; after two tasks 4 of 8 and 8 of 8; 3 right of 16 of the classes seen, and so on."""
     from clpapers.metrics import learning, streaming

@@ -99,11 +99,6 @@ def test_untracked_passes_leave_running_statistics(seeds):
     assert not any(torch.equal(b, a) for b, a in zip(before, net.buffers()))
 
 
-def test_refuses_a_layer_it_has_no_form_for():
-    with pytest.raises(ValueError, match="no stacked form for LSTM"):
-        stack(lambda: nn.Sequential(nn.LSTM(2, 2)), [0])
-
-
 def test_table_2_architectures():
     """stf, Table 2: the widths and heads as printed."""
     cnn = nets.describe({"name": "cnn", "width": 32}, (1, 28, 28), 47)

@@ -183,15 +183,6 @@ def test_chunks_of_overlapping_classes_are_known_by_their_outputs():
     assert said.task_classes.sum(axis=1).tolist() == [4, 4, 4]
 
 
-def test_tasks_without_classes_are_refused():
-    with pytest.raises(ValueError, match="oracle split: 11 tasks are more than the 10 classes"):
-        told(split(11))
-    with pytest.raises(ValueError, match=r"shares \[0.2, 0.3, 0.5\] leave a task with none of the 2 classes"):
-        oracles.task_of_class(DOM, SPLIT, 2, 0)
-    with pytest.raises(ValueError, match=r"shares \[0.2, 0.3\] sum to 0.5, not to 1"):
-        oracles.task_of_class({"name": "dominant_tasks", "shares": [0.2, 0.3]}, SPLIT, 10, 0)
-
-
 @pytest.mark.parametrize("tasks", ["000000", "012012"])
 def test_the_trigger_at_every_batch(tasks):
     tasks = np.array([int(task) for task in tasks])

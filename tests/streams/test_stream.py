@@ -43,12 +43,11 @@ def test_round_trip(tmp_path, order):
     assert read.seed == 3
 
 
-def test_a_stream_of_other_items_is_refused(tmp_path, split):
-    path, data = tmp_path / "seed2.npz", ("mnist", stream.ITEM_ORDER, "12ae91d263381e92")
-    stream.save(replace(split, data=data), path)
-    assert stream.load(path, 200, "12ae91d263381e92").data == stream.load(path).data == data
-    with pytest.raises(ValueError, match=r"seed2.npz: .* mnist with checksum 12ae91d26338…, .* fa9de5.*; delete"):
-        stream.load(path, 200, "fa9de56e23dfde29")
+def test_a_stream_of_the_same_items_is_read(tmp_path, split):
+    data = ("mnist", stream.ITEM_ORDER, "12ae91d263381e92")
+    stream.save(replace(split, data=data), tmp_path / "seed2.npz")
+    for asked in ([], [200, "12ae91d263381e92"]):
+        assert stream.load(tmp_path / "seed2.npz", *asked).data == data
 
 
 def test_what_indices_point_into_is_told_by_the_record_of_the_data_set(tmp_path, monkeypatch):
@@ -77,69 +76,6 @@ def test_equal_streams_make_equal_bytes(tmp_path):
     for name in ("a.npz", "b.npz"):
         stream.save(orders.make(ALL[0], LABELS, 0), tmp_path / name)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
-def changed(array, position, value):
-    array = array.copy()
-    array[position] = value
-    return array
-
-
-@pytest.mark.parametrize(
-    ("tamper", "complaint"),
-    [
-        (lambda s: {"indices": changed(s.indices, 0, s.indices[1])}, "occurs more than once"),
-        (lambda s: {"indices": changed(s.indices, 0, -1)}, "indices: -1 to 199, outside"),
-        (lambda s: {"indices": changed(s.indices, 0, 200)}, "to 200, outside a training split of 200"),
-        (lambda s: {"indices": s.indices.astype(np.int32)}, "indices: int32 instead of int64"),
-        (lambda s: {"indices": s.indices[:, None]}, r"indices: shape \(200, 1\)"),
-        (lambda s: {"timestamps": s.timestamps[1:]}, r"timestamps: shape \(199,\)"),
-        (lambda s: {"timestamps": changed(s.timestamps, 7, np.nan)}, "timestamps: not ascending"),
-        (lambda s: {"timestamps": s.timestamps + 0.5}, "timestamps: not ascending"),
-        (lambda s: {"class_parameters": s.class_parameters[:, :3]}, "class_parameters: shape"),
-        (lambda s: {"boundaries": changed(s.boundaries, 0, 0)}, "boundaries: not ascending"),
-        (lambda s: {"boundaries": changed(s.boundaries, -1, 200)}, "boundaries: not ascending"),
-        (lambda s: {"indices": np.tile(s.indices[:100], 2)[np.r_[0:99, 0, 100:200]]}, "occurs more than once"),
-        (lambda s: {"indices": changed(s.indices, 0, s.indices[-1])},
-         "occurs more than once, in chunks that otherwise"),
-        (lambda s: {"transforms": np.tile(np.arange(6), (3, 1))},
-         r"transforms: shape \(3, 6\), .* each task of 4 chunks"),
-        (lambda s: {"transforms": np.empty((0, 6), dtype=np.int64)}, r"transforms: shape \(0, 6\)"),
-        (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
-        (lambda s: {"seed": -1}, "seed"),
-        (lambda s: {"data": ("mnist", "by label")}, r"data: shape \(2,\) instead of \[3\]"),
-        (lambda s: {"data": (0, 1, 2)}, "data: int64 instead of str"),
-    ],
-)  # fmt: skip
-def test_what_is_no_stream_is_refused(tmp_path, split, tamper, complaint):
-    path = tmp_path / "seed2.npz"
-    stream.save(replace(split, **tamper(split)), path)
-    with pytest.raises(ValueError, match=f"seed2.npz: .*{complaint}"):
-        stream.load(path, items=200)
-
-
-def test_damaged_files_are_refused(tmp_path, split):
-    path = tmp_path / "seed2.npz"
-    stream.save(split, path)
-    whole = path.read_bytes()
-    middle = len(whole) // 3
-    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    for damaged in (b"", b"not a zip", whole[:-30], whole[:middle], flipped):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"seed2.npz: not a stream file"):
-            stream.load(path)
-
-
-def test_other_archives_and_arrays_are_refused(tmp_path, split):
-    np.save(tmp_path / "array.npy", split.indices)
-    with pytest.raises(ValueError, match=r"array.npy: not a stream file"):
-        stream.load(tmp_path / "array.npy")
-    np.savez(tmp_path / "other.npz", indices=split.indices)
-    with pytest.raises(ValueError, match=r"other.npz: holds indices instead of indices, timestamps"):
-        stream.load(tmp_path / "other.npz")
-    np.savez(tmp_path / "pickled.npz", indices=np.array([{}], dtype=object))
-    with pytest.raises(ValueError, match=r"pickled.npz: not a stream file"):
-        stream.load(tmp_path / "pickled.npz")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clpapers.targets import formats
 from clpapers.targets.table import Table
-from clpapers.targets.tex import JOIN, TABLE, TexError, latex
+from clpapers.targets.tex import JOIN, TABLE, latex
 
 pytestmark = pytest.mark.slow  # TeX runs
 ODD = ["p < 0.05, a > b, x|y", "[ER]", "*", "a--b", "''", "10⁻⁶", "β = 0.5", "Fernàndez Żółw č ő", "?`", '"q"', "½ µs"]
@@ -36,12 +36,6 @@ def test_signs_stand_beside_each_other_as_they_are(text):
 @pytest.mark.parametrize(("text", "told"), [("a--b", "a-{}-b"), ("–-", "--{}-"), ("''", "'{}'"), ("[ER]", "{[}ER{]}")])
 def test_what_tex_would_join_stays_apart(text, told):
     assert latex(text) == told
-
-
-@pytest.mark.parametrize("text", ["漢", "🙂", "a\u0328", "\x07", "ש"])
-def test_what_has_no_form_is_refused_by_its_name(text):
-    with pytest.raises(TexError, match="has no form in LaTeX; write it otherwise"):
-        latex(f"a {text}")
 
 
 def compiled(folder, tables):
