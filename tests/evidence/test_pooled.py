@@ -120,10 +120,10 @@ def test_the_same_runs_beside_the_same_number_are_one_comparison_and_numbers_wit
 def test_a_line_with_all_cells_on_one_side_is_told_if_its_interval_leaves_zero_out():
     cells = {name: [12.0, 12.2, 12.1] for name in "abcdef"}
     line = line_of(*compared(**cells))
-    assert one_sided(TARGET, line).startswith("all 6 numbers of ")
-    assert " lie above print, on average by +2.1 [" in one_sided(TARGET, line)
+    assert one_sided(TARGET, line).startswith("all 6 values of ")
+    assert " lie above print, by 2.1 on average (95 % interval " in one_sided(TARGET, line)
     below = line_of(*compared(**{name: [8.0, 7.8] for name in "abcdef"}))
-    assert " lie below print, on average by −2.1 [" in one_sided(TARGET, below)
+    assert " lie below print, by 2.1 on average (95 % interval " in one_sided(TARGET, below)
     assert one_sided(TARGET, line_of(*compared(**cells | {"f": [9.8, 9.9, 9.9]}))) == ""  # one on the other side
     assert one_sided(TARGET, line_of(*compared(**{key: [10.1, 17.0] for key in "abcdef"}))) == ""  # zero is possible
     assert one_sided(TARGET, line_of(*compared(**{key: [12.0, 12.2] for key in "abcde"}))) == ""  # too few

@@ -109,8 +109,12 @@ def one_sided(target: dict, row: dict) -> str:
     side = {row["above"]: "above", row["below"]: "below"}.get(row["cells"], "")
     if not side or row["cells"] < ONE_SIDED or not excludes_zero(row["low"], row["high"]):
         return ""
-    texts = pooled_texts(target, row)
-    return f"all {row['cells']} numbers of {texts['metric']} lie {side} print, on average by {texts['mean difference']}"
+    ends = sorted(abs(row[key]) for key in ("low", "high"))
+    mean, low, high = (f"{each:.{int(row['decimals'])}f}" for each in (abs(row["difference"]), *ends))
+    metric = pooled_texts(target, row)["metric"]
+    return (
+        f"all {row['cells']} values of {metric} lie {side} print, by {mean} on average (95 % interval {low} to {high})"
+    )
 
 
 def _shared(runs: pd.DataFrame, dataset: pd.Series) -> float:

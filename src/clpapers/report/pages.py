@@ -28,8 +28,8 @@ GRADES = (
     f"We check the grades in this order. **same**: the 90 % interval of the difference lies within "
     f"±{SAME_WITHIN} points. "
     f"**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±{NEAR_WITHIN} points. "
-    "**open**: too few runs, ours or the paper's, to decide. Printed values below 20 have narrower margins, a tenth "
-    "and a fifth of them; [other units](verdicts.md#margins) have others."
+    "**open**: too few runs, ours or the paper's, to decide. **diverges, as printed**: infinite in both. No margin is "
+    "more than a tenth, or a fifth, of the printed value; [other units](verdicts.md#margins) have others."
 )
 PRINTED = (
     "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
@@ -96,8 +96,8 @@ def status(papers: list[Paper]) -> str:
     parts = _counted(grades)
     text = (
         f"The papers print {total:,} numbers, and ours stand beside {numbers.compared():,}. We grade {graded:,} of "
-        f"these, the ones that a training decides, each once: {', '.join(parts[:-1])}, and {parts[-1]}. The others are "
-        "printed twice, or need no training, or chose a setting that the paper leaves open."
+        f"these, with the grades explained below: {', '.join(parts[:-1])}, and {parts[-1]}. The others are printed "
+        "twice, or need no training, or we set an open choice by them, so that they are no check."
     )
     return " ".join([text, *([f"{explained}."] if differing else []), *one_sided(papers)])
 
@@ -322,7 +322,7 @@ def _counts(paper: Paper, up: str) -> Iterator[str]:
     )
     yield ""
     yield from markdown_table(heads, (row for row in rows if row[1] != "0"))
-    yield from ("", GRADES.replace("(verdicts.md)", f"({up}verdicts.md)"), "", PRINTED)
+    yield from ("", GRADES.replace("(verdicts.md", f"({up}verdicts.md"), "", PRINTED)
 
 
 def _section(paper: Paper, name: str) -> str:
