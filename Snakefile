@@ -51,11 +51,7 @@ onsuccess:
     else:
         print(preparation.conclusion(REQUESTED))
     if OWN:
-        print(
-            "\n".join(
-                user_methods.ending(PLAN, SETTINGS["papers"], BUDGET.made, REQUESTED)
-            )
-        )
+        print("\n".join(user_methods.ending(PLAN, SETTINGS["papers"], BUDGET.made, REQUESTED)))
 
 
 onerror:

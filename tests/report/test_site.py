@@ -257,8 +257,8 @@ def test_a_paper_begins_with_what_holds_and_what_differs(folder):
 
 def test_home_counts_and_has_a_card_a_paper(folder):
     said = article(folder, "index.html")
-    assert "The papers print 3 numbers, and we compare ours for 3;" in said
-    assert "We grade the other 3: 1 are the same, 1 near, 0 open, and 1 differ." in said
+    assert "The papers print 3 numbers, and ours stand beside 3." in said
+    assert "We grade 3 of these, with the grades explained below: 1 are the same, 1 near, 0 open, and 1 differ." in said
     assert "We explain 0 of the 1 that differ, and 1 in part; 0 remain." in said
     assert "mini: A paper of two methods, Author 2020." in said
     assert "Holds where tested. Both guess." in said

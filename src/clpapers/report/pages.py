@@ -23,13 +23,14 @@ from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.style import COLUMN
 from clpapers.targets.table import Table, signed
 
-SAME_WITHIN, NEAR_WITHIN = PERCENT["margins"]
+(SAME_WITHIN, NEAR_WITHIN), (SAME_SHARE, NEAR_SHARE) = PERCENT["margins"], PERCENT["shares"]
 GRADES = (
     f"We check the grades in this order. **same**: the 90 % interval of the difference lies within "
     f"±{SAME_WITHIN} points. "
     f"**differs**: its 95 % interval leaves out 0. **near**: the 90 % interval lies within ±{NEAR_WITHIN} points. "
-    "**open**: too few runs, ours or the paper's, to decide. **diverges, as printed**: infinite in both. No margin is "
-    "more than a tenth, or a fifth, of the printed value; [other units](verdicts.md#margins) have others."
+    "**open**: too few runs, ours or the paper's, to decide. **diverges, as printed**: infinite in both. The "
+    f"margins are at most {100 * SAME_SHARE:g} % and {100 * NEAR_SHARE:g} % of the printed value; [other "
+    "units](verdicts.md#margins) have others."
 )
 PRINTED = (
     "A printed spread is shown as the half-width of its 95 % interval, and a printed number with as many digits as "
