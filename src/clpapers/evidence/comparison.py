@@ -346,7 +346,7 @@ def printed(row: dict) -> dict[str, str]:
         for side in ("printed", "ours")
     }
     against = ""
-    if row["graded_against"] == row["authors"]:
+    if row["graded_against"] == row["authors"] != row["printed"]:
         finer = decimals + pd.notna(row["printed"])
         against = f"{plus_minus(row['authors'], row['authors_high'] - row['authors'], finer)}, {row['source']}"
     return sides | {
@@ -392,7 +392,9 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
         DIVERGED: np.isinf(compared[["printed", "ours"]]).any(axis=None),
         SHORT: (compared[["printed_note", "ours_note"]] == NO_MEMORY).any(axis=None),
         CUT: any(compared["cut"]),
-        AUTHORS: (compared["graded_against"] == compared["authors"]).any(),
+        AUTHORS: (
+            (compared["graded_against"] == compared["authors"]) & (compared["authors"] != compared["printed"])
+        ).any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),
         AMBIGUOUS: any(compared["spread_kind"] == "spread"),
         CHOSEN: any(compared["kind"] == CALIBRATED),

@@ -44,7 +44,7 @@ EMPTY = ("", NOT_RUN, "N.A.")  # cells of a table without a number
 POINTS = 72  # an inch
 MANY = 40  # differences whose picture is folded
 PICTURE, FOREST = "figures/published.svg", "figures/differences-{paper}.svg"  # all numbers, and a paper's differences
-LEDE = "We re-run papers on how to evaluate continual learning, from raw images to tables."
+LEDE = "We re-implement papers on how to evaluate continual learning, from raw images to tables."
 EXAMPLE = [  # on the first page, beside the papers
     "**[Three types of incremental learning](own_paper.md)**, van de Ven et al. 2022: an example of your own paper.",
     "",
