@@ -186,7 +186,7 @@ def test_signals_reach_it(serving):
         assert child.ppid() == serving.pid
         process.send_signal(number)
         assert process.wait(60) == -number
-        assert not child.is_running()
+        assert psutil.wait_procs([child], 60)[1] == []
 
 
 def test_it_is_killed_with_its_front_and_with_the_server(serving):

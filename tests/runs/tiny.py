@@ -263,6 +263,6 @@ class Kept(Checkpoint):
         self.asked += 1
         return self.asked == self.step
 
-    def save(self, *state):
-        super().save(*state)
+    def save(self, *state, **told):
+        super().save(*state, **told)
         raise Killed

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.verdict_names import DIFFERS, NOT_COMPARABLE, SAME
+from clpapers.evidence.grades import ALIKE
+from clpapers.evidence.verdict_names import DIFFERS, DIVERGES, NOT_COMPARABLE
 from clpapers.targets import curves, dispersion, formats, results_table, stream_curves
 from clpapers.targets.footnotes import Notes
 from clpapers.targets.numbers import numbers
@@ -113,18 +114,17 @@ def test_every_format_has_both_signs(data):
 @pytest.mark.parametrize(
     ("line", "values", "verdict"),
     [
-        ("inf,,,fails to train", ILL, SAME),
-        ("inf,,,fails to train", [np.inf], SAME),
+        ("inf,,,fails to train", ILL, DIVERGES),
+        ("inf,,,fails to train", [np.inf], DIVERGES),
         ("inf,,,fails to train", [50.0, 51.0, 52.0], DIFFERS),
         ("inf,,,fails to train", [50.0], DIFFERS),
         ("51,1,population_sd_5_runs,", [50.0, np.inf, 52.0], DIFFERS),
         ("51,,,", [np.inf] * 3, DIFFERS),
-        ("OoM,,,out of memory", SHORT, SAME),
     ],
 )
-def test_each_is_the_same_as_itself_alone(tmp_path, line, values, verdict):
+def test_a_run_that_diverged_is_as_printed_beside_itself_alone(tmp_path, line, values, verdict):
     cell, _ = judged(tmp_path, measured(pi=values), line)
-    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "", comparison.ALIKE)
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "", ALIKE)
     assert cell[["difference", "difference_low", "difference_high"]].isna().all()
 
 
@@ -132,6 +132,7 @@ def test_each_is_the_same_as_itself_alone(tmp_path, line, values, verdict):
     ("line", "row", "cause", "cells"),
     [
         ("59.2,0.85,population_sd_5_runs,", "PROG-NN", "out of memory here", ("59.20 ± 1.18", "OoM")),
+        ("OoM,,,out of memory", "PROG-NN", "out of memory in the paper", ("OoM", "OoM")),
         ("OoM,,,out of memory", "VAN", "out of memory in the paper", ("OoM", "41 ± 2")),
         ("OoM,,,out of memory", "PI", "out of memory in the paper", ("OoM", "∞")),
         ("inf,,,out of memory", "PI", "out of memory in the paper", ("OoM", "∞")),
@@ -139,27 +140,29 @@ def test_each_is_the_same_as_itself_alone(tmp_path, line, values, verdict):
         (",,,not reported", "PI", "not printed", ("–", "∞")),
     ],
 )
-def test_out_of_memory_is_comparable_with_nothing_else(tmp_path, data, line, row, cause, cells):
+def test_out_of_memory_is_comparable_with_nothing(tmp_path, data, line, row, cause, cells):
     cell, table = judged(tmp_path, data, line, row=row)
     assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, cause)
     assert tuple(table.body.loc[0, ["Printed", "Ours"]]) == cells
 
 
-@pytest.mark.parametrize(("line", "row"), [("inf,,,", "PI"), ("OoM,,,out of memory", "PROG-NN")])
-def test_at_another_scale_neither_is_compared(tmp_path, data, line, row):
-    cell, _ = judged(tmp_path, data, line, REDUCED, row)
+def test_at_another_scale_a_run_that_diverged_is_not_compared(tmp_path, data):
+    cell, _ = judged(tmp_path, data, "inf,,,", REDUCED, "PI")
     assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, "reduced scale")
 
 
 @pytest.mark.parametrize(
-    ("line", "row", "sign", "remark"),
-    [("inf,,,", "PI", "∞", comparison.DIVERGED), ("OoM,,,out of memory", "PROG-NN", "OoM", comparison.SHORT)],
+    ("line", "row", "sign", "remark", "verdict"),
+    [
+        ("inf,,,", "PI", "∞", comparison.DIVERGED, DIVERGES),
+        ("OoM,,,out of memory", "PROG-NN", "OoM", comparison.SHORT, f"{NOT_COMPARABLE}: out of memory in the paper"),
+    ],
 )
-def test_the_comparison_below_the_table(tmp_path, data, line, row, sign, remark):
+def test_the_comparison_below_the_table(tmp_path, data, line, row, sign, remark, verdict):
     _, table = judged(tmp_path, data, line, row=row)
     (shown,) = table.body.to_dict("records")
     texts = [shown[key] for key in ("Printed", "Ours", "Difference", "Verdict")]
-    assert texts == [sign, sign, "–", SAME]
+    assert texts == [sign, sign, "–", verdict]
     assert remark in table.caption
 
 

@@ -73,7 +73,8 @@ def test_a_training_killed_fails_alone_and_then_the_server_of_the_jobs_with_its_
         with contextlib.suppress(psutil.NoSuchProcess):
             child.resume()  # one that had only been forked kills itself
     assert leader.wait(TIMEOUT) == 1
-    assert not [child for child in children if child.is_running()]
+    alive = psutil.wait_procs(children, 60)[1]
+    assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
     check_nothing_half_written(project, finished)
     project.build()
     assert project.results() == finished.results()

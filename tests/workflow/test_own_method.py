@@ -68,7 +68,7 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
     assert rows(built) == ["ER", "ACE", "mine §", "Random guess (expected)"]
     shown = built.read(TABLE.replace("csv", "md"))
     assert "§ Not of the paper: mine, of a file with digest" in shown
-    assert re.search(r"\| mine § +\| MNIST +\| final\\_accuracy +\| \d of 3 +\| ER ", shown)
+    assert re.search(r"\| mine § +\| MNIST +\| final_accuracy +\| \d of 3 +\| ER ", shown)
     pairs = built.read(FILES[2])
     assert [line.split(",")[2:4] for line in pairs.splitlines()[1:]].count(["ER", "mine §"]) == 2
 
