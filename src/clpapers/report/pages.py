@@ -52,10 +52,11 @@ EXAMPLE = [  # on the first page, beside the papers
 ]
 STANDING = (
     "We split a conclusion into claims that runs can test. It **holds** if all of them do. It **holds where tested** "
-    "if the first does, on what it says first, and the others are not decided yet. It **holds in part** if one holds "
-    "and another does not. It **does not hold** if one does not and no other does. It holds **by construction** if no "
-    "run could have decided otherwise. It is **not tested** without a number that compares, and else **undecided**. A "
-    "conclusion can hold although numbers differ, for instance when all methods shift equally."
+    "if its first claim does, and the others are not decided yet. It **holds in part** if one holds and another does "
+    "not. It **does not hold** if one does not and no other does. It holds **by construction** if no run could have "
+    "decided otherwise. It is **not tested** where no claim is comparable, and else **undecided**. A claim is **not "
+    "comparable** on data or hardware other than the paper's. A conclusion can hold although numbers differ, for "
+    "instance when all methods shift equally."
 )
 
 
@@ -208,10 +209,10 @@ def conclusions(papers: list[Paper]) -> str:
         "# What holds",
         "",
         "This page lists each paper's conclusions in plain words. We chose them from abstract and conclusion, before "
-        f"we looked at any verdict. {STANDING} Below each conclusion stand its claims, each with what was measured, "
-        "the interval that decides, and the bounds that the claim sets. A ratio has a ×. The interval has 95 %, or "
-        "says what it has: [verdicts](verdicts.md#claims) tells why. Of a claim of several parts the line shows the "
-        "one, of those that decide it, that is farthest from holding.",
+        f"we looked at any verdict. {STANDING} Brackets after a conclusion have the paper's sections. Below it stand "
+        "its claims, each with our number, the interval that decides, and the bounds that the claim sets. A ratio has "
+        "a ×. The interval is of 95 %, or bears its own level ([why](verdicts.md#claims)). A claim of several parts "
+        "shows one: among the parts that decide it, the one farthest from holding.",
         "",
         *(line for sentence in one_sided(papers) for line in (sentence, "")),
     ]
