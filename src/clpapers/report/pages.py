@@ -99,7 +99,8 @@ def status(papers: list[Paper]) -> str:
     text = (
         f"The papers print {total:,} numbers, and ours stand beside {numbers.compared():,}. We grade {graded:,} of "
         f"these, with the grades explained below: {', '.join(parts[:-1])}, and {parts[-1]}. The others are printed "
-        "twice, or need no training, or we set an open choice by them, so that they are no check."
+        "twice, or need no training, or served to choose a setting that the paper leaves out, so that they are no "
+        "check."
     )
     return " ".join([text, *([f"{explained}."] if differing else []), *one_sided(papers)])
 
