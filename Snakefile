@@ -23,6 +23,12 @@ rule all:
         f"results/{SCALE}/runs/index.csv",
 
 
+rule requested:
+    """The targets that the command line names, where a budget decides which of their runs there are."""
+    input:
+        requested_outputs(),
+
+
 include: "rules/datasets.smk"
 include: "rules/streams.smk"
 include: "rules/gans.smk"

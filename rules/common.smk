@@ -188,6 +188,13 @@ def outputs(plan):
     return [path for target in pages.targets_of(plan, SETTINGS["papers"]) for path in plan.rendered(target)]
 
 
+def requested_outputs():
+    """The requested files of targets; for the pictures of a figure that waits for runs, its note."""
+    files = [file for file in REQUESTED if file.startswith(f"results/{SCALE}/targets/")]
+    rendered = {str(path) for target in preparation.named_targets(PLAN, files) for path in PLAN.rendered(target)}
+    return sorted(rendered.intersection(files) | {file for file in rendered if file.endswith(".unrun.md")})
+
+
 def claim_outputs(scale):
     """The tables of the configured papers' claims, and the scorecard of all."""
     stems = [*(f"{paper}/claims" for paper in CLAIMING), *(["scorecard"] if CLAIMING else [])]

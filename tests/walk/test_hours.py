@@ -24,13 +24,13 @@ def user(copied, installed, tmp_path_factory):
 
 def test_hours_that_are_too_few_say_how_many_train_the_cheapest_run(user):
     """In `next` and in a build alike; and with so many hours, a run is planned."""
-    said = user.ok("clpapers next rules --hours 0.001")
+    said = user.ok("clpapers next desiderata --hours 0.001")
     (hours,) = re.findall(r"hours=([\d.]+) trains it", said)
-    built = user.run("snakemake rules --cores --config hours=0.001")
+    built = user.run("snakemake desiderata --cores --config hours=0.001")
     assert built.code == 0, built.err
     assert f"hours={hours} trains it" in built.err
     assert "training 0 more" in built.err
-    assert "training 1 more" in user.ok(f"clpapers next rules --hours {hours}")
+    assert "training 1 more" in user.ok(f"clpapers next desiderata --hours {hours}")
 
 
 def test_a_training_that_was_killed_is_announced_priced_and_counted_by_what_remains(user):

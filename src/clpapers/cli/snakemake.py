@@ -105,6 +105,16 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     return replaced, plan, [] if has_budget else requested
 
 
+def by_rule(arguments: list[str], files: list[str]) -> list[str]:
+    """The arguments with the rule `requested` for all names of papers and targets: with a budget, their files depend
+    on the choice of runs, which the Snakefile makes.
+
+    files: the arguments as from `resolved`.
+    """
+    names = [argument for argument in arguments if argument not in files]
+    return ["requested" if each == names[0] else each for each in arguments if each not in names[1:]] if names else files
+
+
 def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
     """Raise `ConfigError` for a target without a job, before Snakemake reads the rules and data are fetched.
 
@@ -121,7 +131,7 @@ def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
 
     options, _ = get_argument_parser().parse_known_args(with_cores(replaced))
     text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
-    rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
+    rules = [name for name in re.findall(r"^rule (\w+):", text, re.MULTILINE) if name != "requested"]  # by no user
     plan = functools.cache(lambda scale: Plan.load(scale, all_papers()))
     for name in (name for name in options.targets if name in arguments and name not in rules):
         path = Path(name)
@@ -234,11 +244,12 @@ def main() -> None:
         prepare()
         reach_programs()
         try:
-            arguments, plan, requested = resolved(arguments)
-            refuse_unknown(sys.argv[1:], arguments)
+            files, plan, requested = resolved(arguments)
+            refuse_unknown(arguments, files)
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
-        sys.argv[1:] = arguments  # for the Snakefile, which reads the targets from there (clpapers.builds.preparation)
+        sys.argv[1:] = files  # for the Snakefile, which reads the targets from there (clpapers.builds.preparation)
+        arguments = files if requested or plan is None else by_rule(arguments, files)
     gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end; collecting it often took a tenth of the time
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
