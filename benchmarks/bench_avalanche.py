@@ -11,23 +11,52 @@ import warnings
 from collections.abc import Callable, Iterator
 
 import bare
+import numpy as np
 import torch
 import torch.nn.functional as F
-from bench_learners import NETS, clock, random_data
-from bench_passes import steps
+from bench_learners import NETS, cell, clock, random_data
 from tabulate import tabulate
 
 from clpapers.datasets import _torchvision
-from clpapers.runs import nets
+from clpapers.runs import learners, loop, nets
+from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import scenario
+from clpapers.streams import orders
 
 CPU = torch.device("cpu")
 STRENGTH = 10.0
+TOLD = {"order": {"name": "split", "tasks": 5, "length": None}, "oracle": {"name": "chunks"}}
 METHODS = {  # learner of clpapers and its options
     "naive": ("single", {}),
     "er": ("er", {"forward": "concatenated"}),
     "ewc": ("ewc", {"strength": STRENGTH, "gamma": 1, "fisher": "last_batch", "normalise": False, "half": True}),
     "a_gem": ("a_gem", {"write": "uniform"}),
 }
+
+
+def steps(net: str, method: str, options: dict, items: int = 20_000) -> tuple[Learner, Callable[[], object]]:
+    """A learner that has come to its last task, of a fifth of these items, and its next step."""
+    data = random_data(net, items)
+    spec = cell(net, "er") | TOLD
+    spec["learner"] = {"name": method} | options
+    given = orders.make(spec["order"], data.train_y, 0)
+    one = scenario(spec, given, data.train_y, data.test_y, data.classes)
+    images = Images(data.train_x, "symmetric", CPU, torch.float32)
+    setting = loop.setting_of(spec, data, [one], images)
+    learner = learners.create(spec["learner"], setting)
+    last = int(np.flatnonzero(one.changes)[-1])
+
+    def take(t: int) -> None:
+        if one.changes[t]:
+            learner.task_change(t)
+        now = setting.step(t)
+        learner.observe(t, images(setting.items[:, now]), setting.labels[:, now])
+
+    for t in range(last + 1):
+        take(t)
+    rest = iter(range(last + 1, len(setting.ends)))
+    return learner, lambda: take(next(rest))
 
 
 def script(method: str, net: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> Iterator[None]:

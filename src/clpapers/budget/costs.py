@@ -39,7 +39,7 @@ from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
 
 FILE = CONFIG / "costs.csv"
-# Seconds of a job besides its work where no server forks it, mostly Python's start (benchmarks/bench_jobs.py).
+# Seconds of a job besides its work where no server forks it, mostly Python's start.
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
 FREE = ("init", "epsilon", "weights", "head")  # options of a net that cost no time
 SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels

@@ -21,7 +21,7 @@ from clpapers.budget.costs import duration
 
 NAME = "clpapers"  # `--logger clpapers`
 PREDICTED: dict[str, float] = {}  # core-seconds of a budget's jobs, by first output; the Snakefile sets them
-SHORT = 2.0  # core-seconds of any other job, mostly Python's start (benchmarks/bench_jobs.py)
+SHORT = 2.0  # core-seconds of any other job, mostly Python's start
 MEASURED = 0.05  # share of the work from which the remaining time follows the pace until then, not the prediction
 SHARE, SECONDS = 0.05, 120.0  # without a terminal: a new line after this share of the work, or this time
 INTERVAL = 5.0  # seconds between two checks whether to write a new line

@@ -314,9 +314,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("kind", choices=("method", "dataset", "paper"), help="the kind of file")
     sub.add_argument("name", metavar="NAME", help="the name of the file and in it: small letters, digits and _")
     sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="its folder; this one by default")
-    sub = command("doctor", "check whether a build would succeed, with a remedy for each fault", "--scale")
-    sub = command("bench", "measure this machine: learners, speed-ups, stacking, overheads, streams, dry runs")
-    sub.add_argument("--quick", action="store_true", help="fewer repetitions")
+    command("doctor", "check whether a build would succeed, with a remedy for each fault", "--scale")
     return parser
 
 

@@ -6,8 +6,6 @@ import csv
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -454,14 +452,3 @@ def doctor(options: argparse.Namespace) -> int:
     text, fit = report(_configured(options), *folders, settings.get("fetch") or ())
     print(text)
     return 0 if fit else 1
-
-
-def bench(options: argparse.Namespace) -> None:
-    """Run the scripts of benchmarks/ in turn, each in its own process."""
-    for part in ("learners", "passes", "changes", "stacking", "jobs", "start", "streams", "dry_run", "avalanche"):
-        script = Path("benchmarks", f"bench_{part}.py")
-        if not script.is_file():
-            raise Refusal(f"{script}: no such file; run `clpapers bench` in the project's folder")
-        if subprocess.run([sys.executable, script, *(["--quick"] if options.quick else [])]).returncode:
-            raise Refusal(f"{script}: failed, see above")
-        print(flush=True)

@@ -112,7 +112,8 @@ def by_rule(arguments: list[str], files: list[str]) -> list[str]:
     files: the arguments as from `resolved`.
     """
     names = [argument for argument in arguments if argument not in files]
-    return ["requested" if each == names[0] else each for each in arguments if each not in names[1:]] if names else files
+    told = ["requested" if argument in names[:1] else argument for argument in arguments]
+    return [argument for argument in told if argument not in names[1:]]
 
 
 def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
