@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Images of containers set it, and each of the processes of a build or of the tests would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all env test quick walk check targets names reproduction site rulegraph rooms lock clean
+.PHONY: all env test quick walk check reproduction site rulegraph rooms lock clean
 .DELETE_ON_ERROR:
 
 all: env $(PROOF)
@@ -38,19 +38,11 @@ check: $(VENV)/.installed
 	mypy --platform darwin
 	snakemake --lint
 
-# docs/targets.md: all targets with command, runs and cost at the papers' settings.
-targets: $(VENV)/.installed
-	python docs/targets.py
-
-# docs/own_method_names.md: what an author of a method meets, from docstrings.
-names: $(VENV)/.installed
-	python docs/own_method_names.py
-
-# docs/reproduction and what other pages show of published runs, from results/published.
+# What pages and tables in git show of published runs, from results/published.
 reproduction: $(VENV)/.installed
 	clpapers reproduction
 
-# The same, and from it the site of the published runs, in site/.
+# The same, and the site of the published runs, in site/.
 site: $(VENV)/.installed
 	clpapers reproduction --site site
 

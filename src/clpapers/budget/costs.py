@@ -485,17 +485,25 @@ def _exists(plan: Plan, path: Path) -> bool:
     return (path if len(path.parts) > 1 else dataset_path(plan.scale, str(path))).exists()
 
 
-def table(plan: Plan, rehearsals: Table | None = None, left: Mapping[str, float] = MappingProxyType({})) -> str:
+def table(
+    plan: Plan,
+    rehearsals: Table | None = None,
+    left: Mapping[str, float] = MappingProxyType({}),
+    *,
+    spent: bool = True,
+) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
     The measured cost is the sum of the records of its jobs, where it is built. The whole predicted cost counts all its
     jobs, those that are done among them, on one core. In the last line shared jobs count once.
 
-    left: core-hours of the runs that are still to be trained, by target (`priority.left`), and at `all`.
+    left: core-hours of the runs that are still to be trained, by target (`priority.left`), and at `all`. spent: with
+    the measured cost.
     """
     seconds = predict(plan, rehearsals)
-    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "whole, one core", "still to train"]
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|"]
+    measured = [f"cost at `{plan.scale}`"] if spent else []
+    heads = ["target", "command", "runs", *measured, "whole, one core", "still to train"]
+    rows = []
 
     def to_train(name: str) -> str:
         return duration(3600 * left[name]) if left.get(name) else ""
@@ -507,17 +515,19 @@ def table(plan: Plan, rehearsals: Table | None = None, left: Mapping[str, float]
         files = [plan.results(cell, target.seeds) for _, cell in target.cells]
         files += [plan.results(cell) for _, search in target.selections for _, cell in search.points]
         runs = {(path, seed) for each in files for path, seeds in each.items() for seed in seeds}
-        spent = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
-        measured = duration(spent) if spent else "not built"
+        if spent:
+            seconds_of_records = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
+            measured = [duration(seconds_of_records) if seconds_of_records else "not built"]
         costs = jobs(plan, target, seconds)
         if not extra:
             all_runs |= runs
             all_costs |= costs
         command = f"`snakemake {target.outputs[0]} --cores`"
-        lines.append(f"| {name} | {command} | {len(runs):,} | {measured} | {_total(costs)} | {to_train(name)} |")
-    of_all = f"| all, shared runs once | `snakemake all --cores` | {len(all_runs):,} |  "
-    lines.append(f"{of_all}| {_total(all_costs)} | {to_train('all')} |")
-    return "\n".join(lines)
+        rows.append([name, command, f"{len(runs):,}", *measured, _total(costs), to_train(name)])
+    of_all = ["all, shared runs once", "`snakemake all --cores`", f"{len(all_runs):,}", *([""] if spent else [])]
+    rows.append([*of_all, _total(all_costs), to_train("all")])
+    rule = ["---", "---", *["---:"] * (len(heads) - 2)]
+    return "\n".join([f"| {' | '.join(heads)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _total(costs: Mapping[Path, float | None]) -> str:

@@ -23,7 +23,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.graph import jobs
 from clpapers.provenance import PACKAGE, is_imported
 
-STACKS = {"mlp": 10}  # seeds a job: on a GPU a stack of ten takes hardly longer than one (docs/performance.md)
+STACKS = {"mlp": 10}  # seeds a job: on a GPU a stack of ten takes hardly longer than one (docs/machines.md)
 JOBS = "jobs.json"
 Run = tuple[str, int]  # a cell's hash, a seed
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def report(task: JobContext[PapersJob]) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
-    from clpapers.report import own_methods, site
+    from clpapers.report import own_methods, reference, site
     from clpapers.report.paper import gather
 
     for path in task.job.inputs:
@@ -21,4 +21,4 @@ def report(task: JobContext[PapersJob]) -> None:
             raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
     with task.recording(papers=task.job.papers):
         papers = gather(task.plan, task.job.papers)
-        site.write(papers, task.out.parent, own_methods.gather(task.plan, papers))
+        site.write(papers, task.out.parent, reference.texts(task.plan), own_methods.gather(task.plan, papers))

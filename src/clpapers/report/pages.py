@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
 
 import pandas as pd
 
 from clpapers.catalogue.metrics import PERCENT
 from clpapers.catalogue.names import duration, named, row_and_column
 from clpapers.evidence import verdict_names
-from clpapers.provenance import as_published
+from clpapers.report import runs_table
 from clpapers.report.coverage import by_kind
 from clpapers.report.findings import EXPLAINED, IN_PART, UNEXPLAINED, Cause, slug
-from clpapers.report.paper import Paper, Runs, Section, numbers_of, place_of
+from clpapers.report.paper import Paper, Section, numbers_of, place_of
 from clpapers.targets.footnotes import NOT_RUN, REDUCED, STANDIN
 from clpapers.targets.markdown import markdown, markdown_table
 from clpapers.targets.style import COLUMN
@@ -65,11 +64,6 @@ def page_of(paper: str) -> str:
     return f"reproduction/{paper}.md"
 
 
-def runs_page_of(paper: str) -> str:
-    """The page of a paper's runs."""
-    return f"reproduction/{paper}-runs.md"
-
-
 def texts(papers: list[Paper], pictures: Mapping[str, str] | None = None, files: str = "") -> dict[str, str]:
     """All pages on what came out, by their places.
 
@@ -77,12 +71,11 @@ def texts(papers: list[Paper], pictures: Mapping[str, str] | None = None, files:
     targets' files, relative to a paper's page, if the page stands beside them.
     """
     some = any(len(paper.compared) for paper in papers)
-    made = {HOME: home(papers, some), CONCLUSIONS: conclusions(papers)}
+    made = {HOME: home(papers, some), CONCLUSIONS: conclusions(papers), runs_table.PAGE: runs_table.TEXT}
     if pictures is not None:
         made[GALLERY] = gallery(papers, pictures)
     for paper in papers:
         made[page_of(paper.name)] = paper_page(paper, pictures or {}, files)
-        made[runs_page_of(paper.name)] = runs_page(paper)
     return made
 
 
@@ -274,7 +267,7 @@ def paper_page(paper: Paper, pictures: Mapping[str, str], files: str) -> str:
         lines += [f"Not run yet: {named_targets}.", ""]
     for section in (section for section in paper.targets if not section.waits):
         lines += [*_target(paper, section, pictures.get(section.name), up, files), ""]
-    lines += ["## Claims", "", *_claims(paper), "", "## Runs", "", *_trained(paper)]
+    lines += ["## Claims", "", *_claims(paper), "", "## Runs", "", *_trained(paper, up)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -383,8 +376,8 @@ def _graded(paper: Paper, section: Section, table: Table, up: str) -> Iterator[s
             if not _is_number(texts[i]):
                 continue
             cells[i] = _unbroken(cells[i])
-            if anchor := section.anchors.get((row, column)):
-                cells[i] = f"[{cells[i]}]({paper.name}-runs.md#{anchor})"
+            if (row, column) in section.places:
+                cells[i] = runs_table.linked(cells[i], up + runs_table.address(section.name, row, column))
             number = numbers.get((row, column, metric or only))
             if number and number["verdict"] in verdict_names.GRADES:
                 beside = [number["texts"]["printed"], number["texts"]["against"]]
@@ -450,9 +443,10 @@ def _differences(paper: Paper, section: Section, up: str) -> Iterator[str]:
     against = any(number["texts"]["against"] for number in numbers)
     rows = []
     for number in numbers:
-        texts, link = number["texts"], section.anchors.get((number["row"], number["column"]))
+        texts, place = number["texts"], (number["row"], number["column"])
         ours = _unbroken(texts["ours"])
-        ours = f"[{ours}]({paper.name}-runs.md#{link})" if link else ours
+        if place in section.places:
+            ours = runs_table.linked(ours, up + runs_table.address(section.name, *place))
         remarks = [number["cause"], number["kind"] if number["kind"] != verdict_names.TRAINED else ""]
         ours += f" {', '.join([_verdict(paper, number, up), *filter(None, remarks)])}"
         beside = [texts["against"] or NOT_RUN] if against else []
@@ -508,62 +502,15 @@ def _claim(claim: dict) -> str:
     )
 
 
-def _trained(paper: Paper) -> Iterator[str]:
+def _trained(paper: Paper, up: str) -> Iterator[str]:
     if not paper.trained:
         yield "No run of it is there."
         return
-    yield f"[Each run, with its file, its values and the command that trains it again]({paper.name}-runs.md)."
+    where = up + runs_table.address(f"{paper.name}/")
+    yield f"{runs_table.linked('Each run, with its file, its values and its crate', where)}."
     heads = ["commit", "machine", "device", "torch", "runs", "core-hours", "first steps by today's code"]
     table = markdown_table(heads, [[f"`{row[0]}`", *row[1:]] for row in paper.trained])
     yield from ("", *_folded("Commits and machines", table))
-
-
-# --- a paper's runs ------------------------------------------------------------------------------------------
-
-
-def runs_page(paper: Paper) -> str:
-    """The page of a paper's runs, by target, row and column; a cell is described once."""
-    lines = [
-        f"# Runs of {paper.name}",
-        "",
-        f"These runs stand behind the numbers of [{paper.name}]({paper.name}.md), by table, row and column. "
-        "A published run lies under the same path with `imported` in the place of `runs`. `clpapers lineage` of that "
-        "file follows it down to its images. `snakemake FILE --cores --force` with the path below trains it again.",
-    ]
-    described: dict[str, str] = {}
-    for runs in (runs for section in paper.targets for runs in section.runs if any(files for _, files in runs.cells)):
-        lines += ["", f"## {markdown(runs.title)}", "", *_values(runs)]
-        for cell, files in runs.cells:
-            name = f"`{cell.spec['learner']['name']}-{cell.hash}`"
-            if cell.hash in described:
-                lines.append(f"- {name}: see [{markdown(described[cell.hash])}](#{_anchor_of(paper, cell.hash)})")
-                continue
-            described[cell.hash] = runs.title
-            lines += [f"- {name}", *(f"  - {_file(file)}" for file in files)]
-    return "\n".join(lines) + "\n"
-
-
-def _anchor_of(paper: Paper, key: str) -> str:
-    """The address of the first section that describes a cell."""
-    found = (runs for section in paper.targets for runs in section.runs)
-    return next(runs.anchor for runs in found if any(cell.hash == key for cell, _ in runs.cells))
-
-
-def _values(runs: Runs) -> Iterator[str]:
-    for metric, values in runs.values.items():
-        yield f"- {markdown(metric)} by seed: {', '.join(f'{seed}: {value}' for seed, value in values.items())}"
-
-
-def _file(file: dict) -> str:
-    seeds = ", ".join(map(str, file["seeds"]))
-    path = PurePosixPath(as_published(str(file["path"])))
-    again = file["begun"]
-    begun = f"; by today's code (`{again.commit[:10]}`, {again.date}) {again.verdict}" if again else ""
-    edited = ", **not as recorded**" * file["edited"]
-    return (
-        f"seed {seeds}: `{path}`, SHA-256 `{file['sha256'][:12]}`{edited}, commit `{file['commit'][:10]}`, "
-        f"{file['day']}, {file['machine']}, {file['hours']:.2g} h{begun}"
-    )
 
 
 # --- gallery -------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from clpapers.home import project_path
 from clpapers.metrics.factors import flat
 from clpapers.provenance import as_published, device_of, read_record, sha256
 from clpapers.report.coverage import Coverage, Numbers, count, coverage
-from clpapers.report.findings import Cause, causes, slug
+from clpapers.report.findings import Cause, causes
 from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.footnotes import Notes, notes_on
 from clpapers.targets.table import Table
@@ -66,15 +66,6 @@ class Runs:
     column: str
     cells: list[tuple[Cell, list[dict]]]
     values: dict[str, dict[int, str]]
-
-    @property
-    def title(self) -> str:
-        return f"{self.target}: {', '.join(filter(None, [self.row, self.column])) or 'all'}"
-
-    @property
-    def anchor(self) -> str:
-        """The address of its heading."""
-        return slug(self.title)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,9 +110,9 @@ class Section:
         return not cells or any(2 * absent[dataset] <= count for dataset, count in cells.items())
 
     @functools.cached_property
-    def anchors(self) -> dict[tuple[str, str], str]:
-        """Row and column → the address of their runs."""
-        return {(runs.row, runs.column): runs.anchor for runs in self.runs}
+    def places(self) -> set[tuple[str, str]]:
+        """The rows and columns that have runs."""
+        return {(runs.row, runs.column) for runs in self.runs if any(files for _, files in runs.cells)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Writes the pages on the published runs, and the site.
+"""Writes what the hand-written pages and git have of the published runs, and the site.
 
-These are docs/index.md, docs/holds.md, docs/reproduction, the figures, and the marked blocks of docs/findings, README,
-docs/verdicts.md, docs/costs.md and docs/own_method.md.
+These are the marked blocks of docs/findings, README, docs/verdicts.md, docs/machines.md and docs/own_method.md, two
+figures, and in results/published the metrics, the comparisons, the list of runs and the costs of cards.
 
 It is made from results/published and config/ alone, in a temporary folder, so other built files do not matter. The same
 crates and the same code give the same bytes on every machine. Measured seconds come from records.
@@ -39,7 +39,7 @@ from clpapers.graph import jobs, user_methods
 from clpapers.graph.maker import Maker
 from clpapers.graph.pages import DOCS, claims_file, findings_file
 from clpapers.provenance import write_bytes, write_text
-from clpapers.report import pages, site
+from clpapers.report import pages, reference, runs_table, site
 from clpapers.report.coverage import by_kind, of_claims, of_sentences
 from clpapers.report.findings import fill
 from clpapers.report.paper import Paper, gather, numbers_of
@@ -51,14 +51,14 @@ from clpapers.targets.palette import TEN
 from clpapers.targets.style import STYLE
 
 SCALE = "paper"
-README, COSTS, VERDICTS = Path("README.md"), Path("docs/costs.md"), Path("docs/verdicts.md")
+README, MACHINES, VERDICTS = Path("README.md"), Path("docs/machines.md"), Path("docs/verdicts.md")
 OWN_METHOD = Path("docs/own_method.md")
 COSTS_FIGURE = Path("docs/figures/costs.svg")
 MARKED = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 BLOCKS = {
     README: ("status", "example"),
     VERDICTS: ("rules", "margins", "counts"),
-    COSTS: ("runs", "cards"),
+    MACHINES: ("runs", "cards"),
     OWN_METHOD: ("own",),
 }
 BESIDE = (".reported.csv", ".paired.csv")  # of a target's files those that its section is made of
@@ -70,34 +70,35 @@ NEAR = 0.25  # the largest relative error of a near prediction
 
 
 def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[Path]:
-    """Write all pages, the marked blocks and the figures, in the project's folder; returns the files.
+    """Write the marked blocks, the figure and the tables, in the project's folder; returns the files.
 
     run: runs a job's command, `clpapers …`, and returns its exit status. folder: where to build the site too.
     """
     root = Path.cwd()
     findings = {paper: findings_file(paper) for paper in project_papers()}
-    marked = README, COSTS, VERDICTS, OWN_METHOD, *findings.values()
+    marked = README, MACHINES, VERDICTS, OWN_METHOD, *findings.values()
     before = {file: file.read_text(encoding="utf-8") for file in marked if file.is_file()}
     for file, names in BLOCKS.items():  # before any work
         filled(file, before[file], dict.fromkeys(names, ""))
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
-        for part in ("config", "workflow", *(path for path in site.ADDED if "/" not in path)):
+        for part in ("config", "workflow", "examples", *(path for path in site.ADDED if "/" not in path)):
             Path(part).symlink_to(root / part)
         shutil.copytree(root / DOCS, DOCS)
         PUBLISHED.parent.mkdir(parents=True)
         PUBLISHED.symlink_to(root / PUBLISHED)
         made = _Reproduction(run)
-        files = {DOCS / place: text for place, text in pages.texts(made.papers).items()}
-        files |= {findings[paper.name]: made.findings(paper, before[findings[paper.name]]) for paper in made.papers}
+        files = {findings[paper.name]: made.findings(paper, before[findings[paper.name]]) for paper in made.papers}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         told = {"rules": made.rules(), "margins": f"The margins are {margins_told()}.\n", "counts": made.counts()}
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], told)
-        files[COSTS] = filled(COSTS, before[COSTS], {"runs": made.costs(), "cards": made.cards()})
-        images = {path: path.read_bytes() for path in (COSTS_FIGURE, *site.draw(made.papers, DOCS))}
+        files[MACHINES] = filled(MACHINES, before[MACHINES], {"runs": made.costs(), "cards": made.cards()})
+        site.draw(made.papers, DOCS)
+        images = {path: path.read_bytes() for path in (COSTS_FIGURE, DOCS / pages.PICTURE)}
         measured = RESULTS / SCALE
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
         files[card_costs.FILE] = card_costs.text(made.of_cards)
+        files[runs_table.FILE] = runs_table.frame(made.papers).to_csv(index=False, lineterminator="\n")
         if folder is not None:
             _put({path: text for path, text in files.items() if path.parts[0] == DOCS.name}, {})
             made.site(root / folder)
@@ -161,7 +162,8 @@ class _Reproduction:
         """Build the site of all published runs, with their figures."""
         for target in (target for target in self.plan.targets.values() if self.has(target)):
             self.make(*self.plan.rendered(target))
-        site.write(gather(self.plan, list(self.plan.titles), self.has), folder)
+        pages_of_code = reference.texts(self.plan, priority.left(self.plan.using(None), self.runs))
+        site.write(gather(self.plan, list(self.plan.titles), self.has), folder, pages_of_code)
 
     def findings(self, paper: Paper, before: str) -> str:
         """The text of docs/findings/<paper>.md, with what differs and the claims that do not hold below its marks."""
@@ -301,7 +303,9 @@ class _Reproduction:
             counts = [len(each), each["seeds"].sum(), each["near"].sum()]
             by_paper.append([paper, *map("{:,}".format, counts), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "as on a core"]
-        image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
+        image = (
+            f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(MACHINES.parent)})"
+        )
         with mpl.rc_context(STYLE):
             write_figure(figure, COSTS_FIGURE.with_suffix(""), (COSTS_FIGURE.suffix,))
         return "\n".join([*markdown_table(heads, by_paper), "", image]) + "\n"

@@ -25,7 +25,7 @@ from clpapers.archive.check import manifest_of
 from clpapers.evidence import verdict_names
 from clpapers.evidence.differences import forest, scatter
 from clpapers.graph.pages import DOCS, THEME, copy_path
-from clpapers.report import own_methods, pages
+from clpapers.report import own_methods, pages, runs_table
 from clpapers.report.own_methods import OwnMethod
 from clpapers.report.paper import Paper
 from clpapers.targets.figure import write_figure
@@ -36,8 +36,9 @@ ADDED = {  # files beside docs/ that the site has, by their place in it
     "CHANGELOG.md": "changelog.md",
     "config/README.md": "configuration.md",
 }
+STUB = "`make site` builds this page"  # in a page of docs/ that stands for one that is made here
 NOTEBOOK = "notebook.md"
-GUIDES = ("tour", "notebook", "own_method", "own_paper", "own_data", "streams", "budgets", "clusters", "data")
+GUIDES = ("tour", "notebook", "own_method", "own_paper", "own_data", "streams", "machines", "data")
 PROJECT = ("decisions", "contributing", "changelog")
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
 LARGER = 1.25  # of figures on a screen, against print
@@ -51,17 +52,20 @@ class SiteError(provenance.Refusal):
     """The site cannot be built; one line: file, fault."""
 
 
-def write(papers: list[Paper], folder: Path, own: Collection[OwnMethod] = ()) -> None:
+def write(
+    papers: list[Paper], folder: Path, reference: Mapping[str, str] | None = None, own: Collection[OwnMethod] = ()
+) -> None:
     """Write the site of some papers, and of methods from outside, into `folder`, which it replaces.
 
     The working folder's docs/ has the guides and the findings; without it the site is the papers' pages alone.
+    reference: the pages of `clpapers.report.reference`.
     """
     with tempfile.TemporaryDirectory(prefix="clpapers-site-") as scratch:
         source = Path(scratch, "source")
         shutil.copytree(THEME, source, ignore=shutil.ignore_patterns("__pycache__"))
         provenance.write_text(source / "_static" / "grades.css", _grades())
         found = _of_docs(source)  # first: the figures of these papers take the place of the published ones
-        made_here = _of_papers(papers, source) | own_methods.texts(own)
+        made_here = _of_papers(papers, source) | own_methods.texts(own) | dict(reference or {})
         own_methods.draw(own, source)
         found |= {f"{DOCS}/{place}": (place, text) for place, text in made_here.items()}
         places = {path: place for path, (place, _) in found.items()}
@@ -97,7 +101,9 @@ def _of_docs(source: Path) -> dict[str, tuple[str, str]]:
     found = {}
     for path, place in files.items():
         if place.endswith(".md"):
-            found[path.as_posix()] = place, path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            if STUB not in text:
+                found[path.as_posix()] = place, text
         elif place.endswith(".ipynb"):
             found[path.as_posix()] = NOTEBOOK, _notebook(path, source)
         else:
@@ -161,6 +167,7 @@ def draw(papers: list[Paper], folder: Path) -> list[Path]:
 def _of_papers(papers: list[Paper], source: Path) -> dict[str, str]:
     """The pages on what came out, and the pictures that they show."""
     draw(papers, source)
+    provenance.write_text(source / runs_table.DATA, runs_table.script(papers))
     pictures: dict[str, str] = {}
     for section in (section for paper in papers for section in paper.targets if not section.waits):
         for path in (path for path in section.target.outputs if path.suffix in pages.LINKED):
@@ -181,7 +188,7 @@ def _sections(texts: Mapping[str, str], methods: Iterable[str]) -> dict[str, str
     of_methods = [path.removesuffix(".md") for path in methods]
     decisions = sorted(name for name in names if name.startswith("decisions/"))
     guides, project = ([name for name in some if name in names] for some in (GUIDES, PROJECT))
-    rest = sorted(names - {*alone, *of_methods, *decisions, *guides, *project, "index", "holds", "gallery"})
+    rest = sorted(names - {*alone, *of_methods, *decisions, *guides, *project, "index", "holds", "gallery", "runs"})
     sections = {
         "methods": ("Your methods", of_methods),
         "guides": ("Guides", guides),
@@ -193,7 +200,7 @@ def _sections(texts: Mapping[str, str], methods: Iterable[str]) -> dict[str, str
     for name, (title, entries) in sections.items():
         made[f"{name}.md"] = f"# {title}\n\n{_tree(entries)}"
     made |= {f"{name}.md": f"---\norphan: true\n---\n\n{texts[f'{name}.md']}" for name in alone}
-    return made | {pages.HOME: texts[pages.HOME] + "\n" + _tree(["holds", *sections, "gallery"], "hidden")}
+    return made | {pages.HOME: texts[pages.HOME] + "\n" + _tree(["holds", "runs", *sections, "gallery"], "hidden")}
 
 
 def _larger(svg: str) -> str:

@@ -1,5 +1,5 @@
 // How Sphinx's search ranks what it finds: pages whose title has all words, headings that have them, names of the
-// API, text; runs, decisions and changes, which have most words, at the end.
+// API, text; decisions and changes, which have most words, at the end.
 var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
@@ -34,6 +34,6 @@ var Scorer = {
     if (kind === "text" && best) [result[1], result[2]] = [`${name} > ${best[1]}`, `#${best[2]}`];
     if (kind === "title" || (kind === "text" && best)) return 200 + 99 * (best?.[0] ?? 0);
     if (kind === "object") return 150 + score;
-    return (/-runs$|^decisions\/|^changelog$/.test(page) ? 50 : 100) + score;
+    return (/^decisions\/|^changelog$/.test(page) ? 50 : 100) + score;
   },
 };

@@ -1,14 +1,15 @@
-"""Writes docs/keys.md, every key, option and metric with an example: `python docs/keys.py`.
+"""The page with every key, option and metric, each with an example.
 
 All is read from the schemas, from the declarations of parts, methods, measures and metrics, and from papers' files.
 """
 
 import ast
-import itertools
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from clpapers.catalogue import methods
 from clpapers.catalogue import metrics as catalogue
@@ -16,23 +17,32 @@ from clpapers.config import parts
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.schemas import schema
 
-PAGE = Path(__file__).with_suffix(".md")
 HEAD = """\
 # Keys, options and metrics
 
 This page has every key of a paper's file, every option of a method, every metric, and the columns of reported numbers.
 An example is a value of one of the papers' files, where one has it. [config/README.md](../config/README.md) explains
-what belongs together; [own_paper.md](own_paper.md) leads through a paper of one's own. `python docs/keys.py`
-writes this page from the schemas and declarations.
+what belongs together; [own_paper.md](own_paper.md) leads through a paper of one's own.
 """
-PAPERS = [*sorted((CONFIG / "papers").glob("*.yaml")), Path("examples/three_types/three_types.yaml")]
+EXAMPLE = Path("examples/three_types/three_types.yaml")
 
 
-def values(rules: object) -> str:
+def papers() -> list[Path]:
+    """The papers' files, which the examples are of."""
+    return [*sorted((CONFIG / "papers").glob("*.yaml")), *([EXAMPLE] if EXAMPLE.is_file() else [])]
+
+
+@functools.cache
+def contents() -> list[tuple[tuple, object]]:
+    """Every value of the papers' files with its path."""
+    return [each for file in papers() for each in walked(read_yaml(file))]
+
+
+def values(rules: Any) -> str:
     """The values that a JSON Schema allows, in a few words."""
     if not isinstance(rules, dict):
         return "any"
-    definitions = schema("config")["$defs"] | schema("paper")["$defs"]
+    definitions: dict = schema("config")["$defs"] | schema("paper")["$defs"]
     rules = definitions.get(rules.get("$ref", "").removeprefix("#/$defs/"), rules)
     if "enum" in rules:
         return ", ".join(f"`{written(each)}`" for each in rules["enum"])
@@ -77,7 +87,7 @@ def example(*ends: str, within: str = "") -> str:
 
     An oracle may stand under a name, and a value of a grid under its dotted key.
     """
-    for path, value in itertools.chain.from_iterable(walked(read_yaml(file)) for file in PAPERS):
+    for path, value in contents():
         named = path[-3:-2] == ("oracles",) and ends == ("oracle", path[-1])
         there = path[-len(ends) :] == ends and (not within or within in path[: -len(ends)])
         if path[-1] == ".".join(ends) and path[-2:-1] == ("grid",) and isinstance(value, list):
@@ -160,21 +170,21 @@ def explained(text: str, options: list[str]) -> dict[str, str]:
 def of_metrics() -> str:
     """The table of metrics."""
     users: dict[str, str] = {}
-    for file in PAPERS:
+    for file in papers():
         for name, target in read_yaml(file).get("targets", {}).items():
             for metric in catalogue.metrics_of(target):
                 users.setdefault(metric, f"`{file.stem}/{name}`")
     rows = []
-    for name, metric in catalogue.metrics().items():
-        needs = f"`evaluation.shots`{', two tasks' if metric.tasks > 1 else ''}" if metric.tasks else ""
+    for name, facts in catalogue.metrics().items():
+        needs = f"`evaluation.shots`{', two tasks' if facts.tasks > 1 else ''}" if facts.tasks else ""
         rows.append(
             [
                 f"`{name}`",
-                f"`{metric.measure}`",
-                metric.unit or "–",
-                metric.better or "–",
-                f"over {metric.over}" if metric.over else "number",
-                metric.competing,
+                f"`{facts.measure}`",
+                facts.unit or "–",
+                facts.better or "–",
+                f"over {facts.over}" if facts.over else "number",
+                facts.competing,
                 needs,
                 users.get(name, "–"),
             ]
@@ -218,7 +228,3 @@ def page() -> str:
         keys_of(schema("config")["properties"], ()),
     ]
     return "\n".join(sections) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

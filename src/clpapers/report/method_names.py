@@ -1,13 +1,11 @@
-"""Writes docs/own_method_names.md, the names that an author of a method meets, from docstrings: `make names`."""
+"""The page with the names that an author of a method meets, from docstrings."""
 
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from clpapers.runs.method import Method, Net, Reservoir
 
-PAGE = Path(__file__).with_suffix(".md")
 HEAD = """\
 # The names of a method
 
@@ -16,8 +14,6 @@ its attributes `net`, `optimizer` and `memory`. Five more are there when they ar
 `masked` and `optimize`. All else is plain PyTorch. [own_method.md](own_method.md) has a session and examples.
 
 Images are x `[B, C, H, W]`, labels y `[B]`, scores `[B, K]`: B items of a batch, K classes, D features.
-
-`make names` writes this page from docstrings.
 """
 TITLES = {Method: "`clpapers.Method`", Net: "`self.net`", Reservoir: "`self.memory`"}
 FUNCTIONS = {
@@ -45,7 +41,3 @@ def page() -> str:
             taken = ", ".join(map(str, list(inspect.signature(function).parameters.values())[1:]))
             parts += [f"### `{name}({re.sub(r': [^,]*', '', taken)})`", *text(function)]
     return "\n\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
