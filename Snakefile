@@ -21,12 +21,14 @@ rule all:
         outputs(PLAN),
         claim_outputs(SCALE),
         f"results/{SCALE}/runs/index.csv",
+        announced(),
 
 
 rule requested:
     """The targets that the command line names, where a budget decides which of their runs there are."""
     input:
         requested_outputs(),
+        announced(),
 
 
 include: "rules/datasets.smk"
@@ -41,7 +43,6 @@ include: "rules/audit.smk"
 
 
 onstart:
-    refuse_unwritable()
     if workflow.is_main_process and workflow.local_exec:
         if CUDA:
             cards.start_mps()  # first, as the server takes jobs of its own environment alone
@@ -54,7 +55,7 @@ onsuccess:
         shell(
             f"clpapers summary --scale {SCALE} {' '.join(SETTINGS['papers'])} || true"
         )  # the build is complete anyway
-    else:
+    elif not {"-t", "--touch"}.intersection(sys.argv):
         print(preparation.conclusion(REQUESTED))
     if OWN:
         print("\n".join(user_methods.ending(PLAN, SETTINGS["papers"], BUDGET.made, REQUESTED)))

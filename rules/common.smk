@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from clpapers.budget import priority
 from clpapers.budget.card_costs import megabytes
 from clpapers.builds import preparation, progress
 from clpapers.graph import jobs, pages, user_methods
@@ -21,7 +22,7 @@ from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
-from clpapers.provenance import ProvenanceError
+from clpapers.provenance import ProvenanceError, record_path
 
 
 def claimed_folder():
@@ -43,13 +44,29 @@ def claimed_folder():
     return alive
 
 
+def results_folder():
+    """The deepest existing folder that results are written below."""
+    return next(path for path in (Path("results", SCALE), Path("results"), Path(".")) if path.is_dir())
+
+
+def refuse_unwritable():
+    """Where results cannot be written, say so in one line: Snakemake would fail on its first file, with a traceback."""
+    if not os.access(results_folder(), os.W_OK):
+        sys.exit(
+            f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again"
+        )
+
+
 REQUESTED, DESCRIBES = preparation.requested_targets(sys.argv[1:])
 ALIVE = claimed_folder() if workflow.is_main_process and not DESCRIBES else None
+BUDGET = priority.Budget(selected_runs.SelectedRuns())
 RUNS = None if workflow.is_main_process else config.pop("runs", None)  # the file of the choice, told to jobs as below
 try:
     # Jobs work with what their build has taken in, and what only describes a build takes nothing in.
     SETTINGS = check_settings(config, take=workflow.is_main_process, keep=not DESCRIBES)
     SCALE = SETTINGS["scale"]
+    if not DESCRIBES:
+        refuse_unwritable()
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     CHOICE = selected_runs.read(Path(RUNS)) if RUNS else None
     OWN = user_methods.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
@@ -60,6 +77,8 @@ try:
     if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
         if preparation.concerns(SCALE, REQUESTED):
             preparation.restore_times(Path("results", SCALE))
+        if not DESCRIBES:
+            preparation.keep_finished(PLAN)
         jobs.claims_of(PLAN)
         if OWN or preparation.budgeted(PLAN, SETTINGS.get("hours")):
             NOTES, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
@@ -75,6 +94,9 @@ try:
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
+except OSError as error:
+    place = error.filename or results_folder()
+    sys.exit(f"clpapers: {place}: {error.strerror}; once it is mended, give the same command again")
 except KeyboardInterrupt:
     sys.exit("clpapers: interrupted before anything was trained; the same command goes on")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
@@ -94,19 +116,6 @@ def card_mb(wildcards, attempt):
     seeds = len(block_seeds(wildcards.block))
     of_scale = plan(wildcards.scale)
     return megabytes(of_scale, of_scale.cells[wildcards.run[-10:]], seeds) * 4 ** (attempt - 1)
-
-
-def results_folder():
-    """The deepest existing folder that results are written below."""
-    return next(path for path in (Path("results", SCALE), Path("results"), Path(".")) if path.is_dir())
-
-
-def refuse_unwritable():
-    """Where results cannot be written, say so in one line: Snakemake would fail on its first file, with a traceback."""
-    if not os.access(results_folder(), os.W_OK):
-        sys.exit(
-            f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again"
-        )
 
 
 def silent_failures(logs):
@@ -193,6 +202,11 @@ def requested_outputs():
     files = [file for file in REQUESTED if file.startswith(f"results/{SCALE}/targets/")]
     rendered = {str(path) for target in preparation.named_targets(PLAN, files) for path in PLAN.rendered(target)}
     return sorted(rendered.intersection(files) | {file for file in rendered if file.endswith(".unrun.md")})
+
+
+def announced():
+    """The files that the build said it would make: Snakemake asks for none that only a finished file was made of."""
+    return sorted({str(each) for path in BUDGET.pending for each in (path, record_path(path))})
 
 
 def claim_outputs(scale):

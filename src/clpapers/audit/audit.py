@@ -1,9 +1,9 @@
 """Checks that every file under results/ is the one that the present configuration and code make from its inputs.
 
 Every output, record and input is hashed once, never from a cache, and compared with the records. Records are compared
-with each other and with the jobs of the present configuration (`clpapers.graph.jobs`). docs/provenance.md lists the faults
-that this finds, and the faults that nothing can find. Logs, benchmarks, checkpoints of our runs and unfinished files of
-a running job are not checked.
+with each other and with the jobs of the present configuration (`clpapers.graph.jobs`). docs/provenance.md lists the
+faults that this finds, and the faults that nothing can find. Logs, benchmarks, checkpoints of our runs and unfinished
+files of a running job are not checked.
 """
 
 from __future__ import annotations

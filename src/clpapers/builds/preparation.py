@@ -3,6 +3,7 @@
 The Snakefile asks once, before its graph of jobs is made; the jobs read the choice (`config.selected_runs`).
 """
 
+import base64
 import contextlib
 import functools
 import json
@@ -29,7 +30,16 @@ from clpapers.config.refusals import ConfigError, one_of
 from clpapers.graph import jobs
 from clpapers.graph.maker import Maker, process
 from clpapers.graph.pages import targets_of
-from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
+from clpapers.provenance import (
+    ProvenanceError,
+    is_imported,
+    parse_record,
+    read_record,
+    record_path,
+    seal,
+    sha256,
+    write_text,
+)
 
 RETRY = 24 * 3600  # seconds until missing data are tried again
 NAMED = 3  # trainings that go on; of more the announcement has their number
@@ -68,6 +78,22 @@ def restore_times(top: Path) -> int:
                     os.utime(file, ns=(newest, newest))
                 changed += len(late)
     return changed
+
+
+def keep_finished(plan: Plan, folder: Path = Path(".snakemake/incomplete")) -> None:
+    """Take Snakemake's marks of unfinished files away from runs that are finished: their job outlived its build.
+
+    The mark of a file lies at its path in base 64, cut into folders that begin with an @.
+    """
+    marks = [path for path in folder.rglob("*") if path.is_file()]
+    runs = [path for files in priority.finished(plan).values() for path in files] if marks else []
+    outputs = {str(file): path for path in runs for file in (path, record_path(path))}
+    for mark in marks:
+        parts = (part.removeprefix("@") for part in mark.relative_to(folder).parts)
+        with contextlib.suppress(ValueError):
+            run = outputs.get(base64.urlsafe_b64decode("".join(parts)).decode())
+            if run and sha256(run) in {each["sha256"] for each in read_record(run)["outputs"]}:
+                mark.unlink()
 
 
 def hours_of(plan: Plan | Facts, requested: float | str | None) -> float:

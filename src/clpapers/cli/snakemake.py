@@ -70,12 +70,18 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.facts import Facts
     from clpapers.config.files import read_text
     from clpapers.config.plan import Plan
+    from clpapers.config.refusals import ConfigError
     from clpapers.config.schemas import schema
     from clpapers.config.settings import all_papers, check_settings
     from clpapers.graph.pages import targets_of
 
     setting = re.compile(rf"({'|'.join(schema('config')['properties'])})=(.*)", re.DOTALL)
-    given = {m[1]: read_text(f"{m[1]}: {m[2]}", "--config") for m in map(setting.fullmatch, arguments) if m}
+    written = {m[1]: m[2] for m in map(setting.fullmatch, arguments) if m}
+    given = {key: read_text(f"{key}: {text}", "--config") for key, text in written.items()}
+    for key, text in written.items():
+        if isinstance(given[key][key], str) and re.match(r"[^'\"\s].*\s#", text):
+            remedy = f"quote it: '{key}=\"{text}\"'"
+            raise ConfigError(f"--config: {key}={text}: a value ends at a # after a space; {remedy}")
     settings = check_settings(  # the build itself takes files from outside in
         {key: value for each in given.values() for key, value in each.items()}, keep=False
     )

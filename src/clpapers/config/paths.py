@@ -47,6 +47,8 @@ def seeds_of(written: object, where: str) -> Sequence[int]:
         if first > last:
             raise ConfigError(f"{where}: '{text}' holds no seed; write first-last, first not above last")
         count = last + 1 - first
+        if twice := [seed for seed in found if first <= seed <= last]:
+            raise ConfigError(f"{where}: '{text}': seed {min(twice)} stands there twice; write each once")
         found |= {*range(first, last + 1)} if count <= MOST else set()
         if (count := max(count, len(found))) > MOST:
             raise ConfigError(f"{where}: '{text}' holds {count} seeds; take at most {MOST}")
