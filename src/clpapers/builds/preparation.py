@@ -30,6 +30,7 @@ from clpapers.config.refusals import ConfigError, one_of
 from clpapers.graph import jobs
 from clpapers.graph.maker import Maker, process
 from clpapers.graph.pages import targets_of
+from clpapers.machine import end_with_parent
 from clpapers.provenance import (
     ProvenanceError,
     is_imported,
@@ -326,12 +327,13 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
         methods = ["--methods", *plan.methods] if plan.methods else []
         print("clpapers: measuring what methods and papers from outside take", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "clpapers.cli", "rehearse", *unmeasured, "--scale", plan.scale, *methods]
-        subprocess.run(command, stdout=subprocess.DEVNULL, preexec_fn=_deaf)
+        subprocess.run(command, stdout=subprocess.DEVNULL, preexec_fn=_beneath)
 
 
-def _deaf() -> None:
-    """Leave Ctrl-C to the process that began this one: that ends it, and says so in one line."""
+def _beneath() -> None:
+    """Leave Ctrl-C to the process that began this one, which says so in one line, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
 
 
 def rowless(plan: Plan, targets: Iterable[Target]) -> list[str]:

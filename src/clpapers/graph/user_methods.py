@@ -25,6 +25,7 @@ from clpapers.config.refusals import ConfigError, names
 from clpapers.config.schemas import violations
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs, pages
+from clpapers.machine import end_with_parent
 from clpapers.provenance import ProvenanceError, module_file, read_record
 
 LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -84,7 +85,8 @@ def _complete(copy: Path) -> bool:
 
 def _run(*arguments: str) -> None:
     """Run a command in another process, as it may import torch; `ConfigError`, its last line, if it fails."""
-    done = subprocess.run([sys.executable, "-m", "clpapers.cli", *arguments], capture_output=True, text=True)
+    command = [sys.executable, "-m", "clpapers.cli", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=end_with_parent)
     if done.returncode:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
 

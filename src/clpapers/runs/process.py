@@ -14,6 +14,8 @@ from typing import Generic, Self, TypeVar
 
 import torch
 
+from clpapers.machine import end_with_parent
+
 T = TypeVar("T")
 
 # mallopt's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD at their highest: memory that a step frees is there for the next one.
@@ -87,6 +89,7 @@ class Apart(Generic[T]):
 
 
 def _apart(work: Callable[[], T], link: Connection) -> None:
+    end_with_parent()
     try:
         link.recv()
     except EOFError:  # nobody waits
