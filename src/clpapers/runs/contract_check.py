@@ -10,15 +10,18 @@ import inspect
 import io
 import json
 import math
+import os
 import random
+import signal
 import site
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
-from typing import TypeVar
+from types import FrameType
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -36,6 +39,7 @@ from clpapers.streams.stream import Stream
 
 CPU, RESULT = torch.device("cpu"), "run.json"
 T = TypeVar("T")
+LONGEST = 60  # seconds of a step
 CLASSES, SIDE, ITEMS = 4, 8, 15  # of the problem: its classes, pixels of a side at least, training items a class
 # Parts of a cell that a method may need (`catalogue.Method.needs`), by name.
 NETS: dict[str, dict] = {
@@ -52,6 +56,10 @@ ORDERS: dict[str, dict] = {
     "stf": {"mu_sigma": 0.05, "length": None},
 }
 ORACLES: dict[str, dict] = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
+
+
+class Late(Exception):
+    """A step that takes too long."""
 
 
 @dataclasses.dataclass
@@ -75,7 +83,7 @@ class Problem:
         with redirect_stderr(io.StringIO()):  # a checkpoint's word is told as a contract
             for stack in [each] if self.learner.stackable else [[one] for one in each]:
                 way = course(spec, data, stack, CPU, saved)
-                for taken in way.steps():
+                for taken in _in_time(way.steps()):
                     if saved is not None and not saved.resumed and stack[0] is each[0] and taken == way.count // 2:
                         way.save(saved)
                 results += way.results()
@@ -112,9 +120,12 @@ def _contracts(file: Path) -> Iterator[str]:
     ):
         if learner.stackable:
             alone.begin()
-        kept = Checkpoint(Path(folder, RESULT), {})
+        kept, before = Checkpoint(Path(folder, RESULT), {}), os.getcwd()
         first = within(file, "learning", lambda: problem.train(saved=kept))
         resumed.begin()
+        if os.getcwd() != before:
+            os.chdir(before)
+            raise Broken(f"{file}: it changes the working folder; give functions whole paths instead")
         yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
         steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
         if steps:
@@ -158,7 +169,7 @@ def within(file: Path, doing: str, work: Callable[[], T]) -> T:
         return work()
     except Broken:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
         reason = str(error).partition("\n")[0] or f"in {frames[-1].name} of {Path(frames[-1].filename).name}"
@@ -171,8 +182,24 @@ def within(file: Path, doing: str, work: Callable[[], T]) -> T:
         raise Broken(f"{file}:{line or 1}: {doing}: {type(error).__name__}: {reason}") from None
 
 
+def _in_time(steps: Iterable[T]) -> Iterator[T]:
+    """The steps of a training. Raises `Broken`, with the place at which it is, for one that takes too long."""
+
+    def late(number: int, frame: FrameType | None) -> NoReturn:
+        raise Late(f"a step has not ended within {LONGEST} s; end it, or shorten it")
+
+    signal.signal(signal.SIGALRM, late)
+    try:
+        signal.alarm(LONGEST)
+        for taken in steps:
+            yield taken
+            signal.alarm(LONGEST)
+    finally:
+        signal.alarm(0)
+
+
 class _Twice(loop.Course):
-    """A course on which each test batch is asked about twice; other answers the second time are refused."""
+    """A course on which each test batch is asked about twice, and in halves; other answers are refused."""
 
     def learner(self) -> Learner:
         learner = super().learner()
@@ -184,6 +211,11 @@ class _Twice(loop.Course):
             if not torch.equal(first.nan_to_num(nan=0.5), again.nan_to_num(nan=0.5)):
                 fault = f"asked twice, {answering.__name__} answers otherwise"
                 raise Broken(f"{location(answering)}: {fault}; learn in observe, and let a test change nothing")
+            half = x.shape[1] // 2
+            apart = torch.cat([ask(x[:, part], tasks[:, part]) for part in (slice(half), slice(half, None))], dim=1)
+            if half and not torch.allclose(apart, again, rtol=1e-6, equal_nan=True):
+                fault = f"{answering.__name__} answers an image otherwise beside other images"
+                raise Broken(f"{location(answering)}: {fault}; let a score depend on its own image alone")
             return again
 
         learner.scores = twice  # type: ignore[method-assign]
