@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from clpapers import machine
-from clpapers.builds.preparation import Data
+from clpapers.builds.preparation import Data, left_out
 from clpapers.config.files import CONFIG
 from clpapers.config.paths import dataset_path
 from clpapers.config.plan import Plan
@@ -166,7 +166,7 @@ def _data(data: Data) -> Iterator[Finding]:
         if kind := _built(data.path(name), name):
             built.append(f"{name} ({kind})")
         elif name in data.absent:
-            findings.append(Finding(NOTE, f"{name}: not at hand, left out: {data.absent[name]}"))
+            findings.append(Finding(NOTE, left_out(name, data.absent[name])))
         elif finding := _source(data, name):
             findings.append(finding)
         else:

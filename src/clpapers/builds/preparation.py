@@ -248,6 +248,11 @@ class Data:
         return maker.make(self.path(name)).removeprefix(f"{name}: ")
 
 
+def left_out(name: str, remedy: str) -> str:
+    """The line on a data set, or weights, that a build goes without."""
+    return f"{name}: not at hand, left out: {remedy}"
+
+
 def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
     """Choose the runs of a build and fetch their data; returns notes on imported results, the budget, and the data.
 
@@ -352,7 +357,7 @@ def announcement(budget: Budget, data: Data) -> list[str]:
         line += f", predicted {costs.duration(sum(budget.pending.values()))} of one {budget.processor}"
     if budget.questions and (rest := sum(hours or 0 for hours in budget.choice.unrun.values())):
         line += f"; all others take {costs.duration(3600 * rest)}" + " of one core" * (budget.processor != "core")
-    absent = [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
+    absent = [left_out(name, remedy) for name, remedy in sorted(data.absent.items())]
     return [line, *_going_on(budget.begun), *_too_dear(budget), *absent]
 
 

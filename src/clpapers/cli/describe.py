@@ -346,7 +346,7 @@ def pack(options: argparse.Namespace) -> None:
     data.note_absent(required)
     data.get(required)
     for name, remedy in sorted(data.absent.items()):
-        print(f"{name}: not at hand, left out: {remedy}")
+        print(preparation.left_out(name, remedy))
     pending = [run for run in pending if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
     seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in pending})
     here = (
