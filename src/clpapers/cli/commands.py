@@ -277,7 +277,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--replace", action="store_true", help="replace differing runs by runs of today's code")
     text = "published result files to take out"
     sub.add_argument("--without", nargs="+", type=Path, default=[], metavar="RUN.json", help=text)
-    sub = command("reproduction", "write docs/reproduction and README's tables from the published runs")
+    sub = command(
+        "reproduction", "write what README, docs/ and results/published have of the published runs, and the site"
+    )
     sub.add_argument("--site", type=Path, metavar="FOLDER", help="build the site of the published runs there, too")
     sub = command("import", "import the runs of research objects, published ones or other machines'")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="written by `publish` or `export`")

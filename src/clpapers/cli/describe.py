@@ -375,13 +375,13 @@ def publish(options: argparse.Namespace) -> None:
 
 
 def reproduction(options: argparse.Namespace) -> None:
-    """Write the pages on the results of the published runs."""
+    """Write what git has of the published runs, and the site where it is asked for."""
     from clpapers.cli import job_context, main
     from clpapers.report.reproduction import write
 
     job_context.CACHE = {}  # no file of the configuration changes meanwhile
     try:
-        print("\n".join(map(str, write(main, options.site))))
+        print("\n".join(map(str, write(main, options.site).files)))
     except ValueError as error:
         raise Refusal(str(error)) from None
 

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -69,8 +70,15 @@ SECONDS = (0.01, 20_000)  # a run, the ends of the figure of costs
 NEAR = 0.25  # the largest relative error of a near prediction
 
 
-def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[Path]:
-    """Write the marked blocks, the figure and the tables, in the project's folder; returns the files.
+class Written(NamedTuple):
+    """The files that were written, and the papers that they tell of."""
+
+    files: list[Path]
+    papers: list[Paper]
+
+
+def write(run: Callable[[list[str]], int], folder: Path | None = None) -> Written:
+    """Write the marked blocks, the figures and the tables, in the project's folder.
 
     run: runs a job's command, `clpapers …`, and returns its exit status. folder: where to build the site too.
     """
@@ -105,7 +113,7 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> list[P
         own = made.own_methods([root / file for file in OUTSIDE])  # last, as it says
         files[OWN_METHOD] = filled(OWN_METHOD, before[OWN_METHOD], {"own": own})
     _put(files, images)
-    return [*files, *images]
+    return Written([*files, *images], made.papers)
 
 
 def _put(files: dict[Path, str], images: dict[Path, bytes]) -> None:
