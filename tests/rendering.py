@@ -64,6 +64,11 @@ def learnt():
 
 def figure(kind, learnt):
     """(render module's name, target, data) of a kind of figure."""
+    module, target, data = of_kind(kind, learnt)
+    return module, target | {"names": NAMES | target.get("names", {})}, data.reset_index(drop=True)
+
+
+def of_kind(kind, learnt):
     emnist, rng = learnt[learnt["dataset"] == "emnist"], np.random.default_rng(0)
     match kind:
         case "dispersion":
@@ -179,5 +184,4 @@ KINDS = [
 @pytest.fixture(params=KINDS)
 def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
-    module, target, data = figure(request.param, learnt)
-    return module, target | {"names": NAMES | target.get("names", {})}, data.reset_index(drop=True)
+    return figure(request.param, learnt)
