@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from clpapers.evidence import comparison
-from clpapers.evidence.grades import ALIKE, ONE_MORE, OWN_SPREAD, WELCH
+from clpapers.evidence.grades import ONE_MORE, OWN_SPREAD, WELCH
 from clpapers.evidence.verdict_names import (
     CALIBRATED,
     DIFFERS,
-    DIVERGES,
     EXACT,
     GUESS,
     NEAR,

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from html.parser import HTMLParser
 
+import by_hand
 import pandas as pd
 import pytest
 from rendering import figure
@@ -175,16 +176,9 @@ def test_figures_repeat_byte_for_byte_with_their_fonts_inside(learnt, reduced, t
     assert png.startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("ls_er, van_s", "ls_er, van_s"),
-        ("_er_", r"\_er\_"),
-        ("a _b", r"a \_b"),
-        ("Av_\nIR", r"Av\_ IR"),
-        ("*_x", r"\*\_x"),
-    ],
-)
-def test_a_name_with_an_underscore_stands_as_it_is_typed(text, shown):
-    assert markdown(text) == shown
-    assert unescaped(shown) == text.replace("\n", " ")
+def names(text):
+    """A text as Markdown, and as that is read."""
+    return markdown(text), unescaped(markdown(text))
+
+
+test_by_hand = by_hand.tests(globals())

@@ -1,5 +1,7 @@
 """What the table renderers put where."""
 
+# ruff: noqa: F401, names that by_hand.yaml uses
+import by_hand
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,39 +193,7 @@ def test_each_metric_of_a_column_is_a_family_of_its_own(table_target, learnt):
     assert list(found["p_holm"]) == list(found["p"])
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (plus_minus(80.06, 0.51, 1), "80.1 ± 0.5"),
-        (plus_minus(-0.04, 0.2, 2), "−0.04 ± 0.20"),
-        (plus_minus(-0.004, 0.1, 2), "0.00 ± 0.10"),  # zero has no sign
-        (plus_minus(-0.006, 0.1, 2), "−0.01 ± 0.10"),
-        (plus_minus(80.06, np.nan, 1), "80.1"),
-        (plus_minus(np.nan, np.nan, 1), "–"),
-        (signed(2.41, -4.43, 9.26, 1), "+2.4 [−4.4, 9.3]"),
-        (signed(-0.04, np.nan, np.nan, 1), "+0.0"),
-        (signed(np.nan, np.nan, np.nan, 1), "–"),
-        # What leaves zero out shows it, in as many digits as that takes.
-        (signed(-0.0118, -0.0234, -0.0003, 3), "−0.0118 [−0.0234, −0.0003]"),
-        (signed(-0.0118, -0.0234, 0.0003, 3), "−0.012 [−0.023, 0.000]"),
-        (signed(-0.0118, -0.0234, 0.0, 3), "−0.012 [−0.023, 0.000]"),
-        (signed(-0.0118, -0.0234, -1e-16, 3), "−0.012 [−0.023, 0.000]"),  # zero but for the arithmetic
-        # A number is printed alike as it is computed, −5.649999999999999, and as it is read from a file.
-        (signed(34.25 - 39.9, -13.9, 2.6, 1), "−5.7 [−13.9, 2.6]"),
-        (signed(-5.65, -13.9, 2.6, 1), "−5.7 [−13.9, 2.6]"),
-        (plus_minus(34.25 - 39.9, 39.9 - 34.25, 1), "−5.7 ± 5.7"),
-        (plus_minus(-5.65, 5.65, 1), "−5.7 ± 5.7"),
-        # A distance is rounded away from what it excludes.
-        (rounded(0.31, 1, up=True), "0.4"),
-        (rounded(0.1 * 3, 1, up=True), "0.3"),  # 0.30000000000000004
-        (rounded(0.39, 1, up=False), "0.3"),
-        (rounded(0.7, 1, up=False), "0.7"),  # 6.999999999999999 tenths
-        (rounded(0.004, 1, up=False), "0.004"),  # which would be zero with fewer digits
-        (rounded(0.0, 1, up=True), "0.0"),
-    ],
-)
-def test_the_text_of_a_number(text, shown):
-    assert text == shown
+test_by_hand = by_hand.tests(globals())
 
 
 def test_architecture_table_ends_each_net_with_its_total(reduced):
