@@ -16,7 +16,7 @@ import yaml
 
 
 def worked(value, names):
-    """What stands in the file, with each text in it worked out."""
+    """A value of the file, with each text in it worked out."""
     if isinstance(value, list):
         return [worked(each, names) for each in value]
     return eval(value, names) if isinstance(value, str) else value

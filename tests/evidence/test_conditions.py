@@ -245,7 +245,7 @@ def test_a_phrase_says_of_each_cell_what_was_said_of_it():
 
 
 def read(text, factors):
-    """What a phrase of two factors says of a cell."""
+    """The verdict that a phrase of two factors gives of a cell."""
     mine = set(factors.values())
     if ": " in text:
         branches = [branch.split(": ", 1) for branch in re.split(r" / (?![^[]*])", text)]

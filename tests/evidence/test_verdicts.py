@@ -116,7 +116,7 @@ def test_paired_and_unpaired_are_scipys():
 
 
 def test_seeds_that_learnt_other_streams_are_no_pairs():
-    """Of the same stream at all common seeds: paired. Of another at one: Welch's, over all runs."""
+    """The same stream at all common seeds makes pairs; another at one seed leaves Welch's interval of all runs."""
     measured = MEASURED["stf/table1"]
     older = {("ace", 2), ("er", 2)}
     for marked, test in ((older, stats.ttest_rel(ACE, ER)), ({("er", 2)}, stats.ttest_ind(ACE, ER, equal_var=False))):

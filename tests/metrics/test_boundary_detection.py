@@ -14,7 +14,7 @@ test_by_hand = by_hand.tests(globals())
 
 
 def detected(values, threshold):
-    """What a detector with one threshold finds, value by value, knowing nothing of tasks."""
+    """The starts that a detector with one threshold finds, value by value, knowing nothing of tasks."""
     found, before = [], []
     for t, value in enumerate(values):
         if before and value / (np.cumsum(before)[-1] / len(before)) > threshold:  # rounded as `jumps` rounds

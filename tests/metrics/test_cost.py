@@ -1,4 +1,4 @@
-"""What learning costs, from result files, records and nets as small as they can be."""
+"""The costs of learning, from result files, records and nets as small as they can be."""
 
 import by_hand
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a search over a grid takes, by hand."""
+"""The point of a grid that a search takes, by hand."""
 
 # ruff: noqa: F401, names that by_hand.yaml uses
 import by_hand

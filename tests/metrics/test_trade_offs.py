@@ -1,4 +1,4 @@
-"""What was learnt and what it cost, of the same runs."""
+"""Accuracy and costs of the same runs."""
 
 import by_hand
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What every figure must have: its marks, its labels, and no text cut off; and by `figures.yaml` what each shows."""
+"""Every figure has its marks and labels, and no text is cut off; `figures.yaml` says what each shows."""
 
 import dataclasses
 import re
@@ -68,7 +68,7 @@ def plain(value):
 
 
 def seen(axes, wanted):
-    """What a panel shows, under the names of figures.yaml; a list as long as is wanted."""
+    """The facts of a panel, under the names of figures.yaml; a list as long as is wanted."""
     boxes = [
         (box.get_x() + box.get_width() / 2, box.get_y(), box.get_height())
         for box in axes.patches
@@ -367,7 +367,7 @@ def test_on_bars_few_runs_are_dots_and_more_have_an_interval_costs_as_shares_of_
 
 @kinds("deviations")
 def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real):
-    """Of the values 1, 2, 3, 3 and 1 at the first batch, 2 ± 1."""
+    """The values at the first batch are 1, 2, 3, 3 and 1: 2 ± 1."""
     module, target, data = figure_case
     more = [data[data["repetition"] == r].assign(repetition=again) for again, r in ((3, 2), (4, 0))]
     data = pd.concat([data, *more], ignore_index=True)

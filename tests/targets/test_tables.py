@@ -1,4 +1,4 @@
-"""What the table renderers put where."""
+"""The rows, columns, marks and numbers of each kind of table."""
 
 # ruff: noqa: F401, names that by_hand.yaml uses
 import by_hand

@@ -1,4 +1,4 @@
-"""What no table says, by `cases.yaml`."""
+"""Refusals of tables, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import refusals
