@@ -11,6 +11,7 @@ rounding. `let` gives names to what the calls of a sentence share.
 from numbers import Number
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -28,8 +29,9 @@ def same(found, expected):
         return len(found) == len(expected) and all(map(same, found, expected))
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in expected)
-    number = isinstance(expected, Number) and not isinstance(expected, bool)
-    return found == (pytest.approx(expected, nan_ok=True) if number else expected)
+    if isinstance(expected, Number) and not isinstance(expected, bool):
+        return np.ndim(found) == 0 and found == pytest.approx(expected, nan_ok=True)
+    return found == expected
 
 
 def tests(names, *fixtures):

@@ -449,14 +449,6 @@ def test_a_diagram_has_no_number_that_the_net_does_not_have(figure_case, real):
     assert {*re.findall(r"\d+", shown)} == {*re.findall(r"\d+", told)}
 
 
-@kinds("diagram")
-def test_a_net_without_a_joint_embedding_has_no_diagram(figure_case, real):
-    module, target, data = figure_case
-    data.loc[data["block"] == "head", "layer"] = "Linear(16, 50)"
-    with pytest.raises(ValueError, match=re.escape("awa2: it ends in Linear(16, 50), which is no joint embedding")):
-        rendered((module, target, data), real)
-
-
 def test_a_task_has_the_colour_of_its_dominant_class_and_the_others_are_paler(real):
     data = pd.DataFrame({"chunk": 0, "class": [0, 1], "task": [1, 0], "value": [0.25, 0.75]})
     classes, tasks = rendered(("sequence", {"chunks": 1}, data.assign(dataset="emnist", order="stf")), real).axes
