@@ -1,5 +1,6 @@
 """Grades, simulated: a wrong number is hardly ever the same, an equal one seldom differs; more runs say more."""
 
+import functools
 import itertools
 import re
 
@@ -16,13 +17,18 @@ DRAWS, PRINTED = 20_000, 10
 LARGEST = 0.055 + 2 * np.sqrt(0.055 / DRAWS)  # of wrong grades, with two errors of the simulation
 
 
-def simulated(rule, n, sd, difference, theirs=PRINTED, ratio=1.0, seed=0):
+@functools.cache
+def drawn(n, seed):
+    """The means of `n` standard normal values, and their errors [DRAWS]."""
+    values = np.random.default_rng(seed).normal(size=(DRAWS, n))
+    return values.mean(1), values.std(1, ddof=1) / np.sqrt(n) if n > 1 else np.nan
+
+
+def simulated(rule, n, sd, difference, theirs=PRINTED, ratio=1.0):
     """Grades [DRAWS]: `n` runs around `difference`, and a printed mean of `theirs`, which spread 1/`ratio` as far."""
-    rng = np.random.default_rng(seed)
-    ours, printed = rng.normal(difference, sd, (DRAWS, n)), rng.normal(0, sd / ratio, (DRAWS, theirs))
-    se, printed_se = (x.std(1, ddof=1) / np.sqrt(x.shape[1]) if x.shape[1] > 1 else np.nan for x in (ours, printed))
-    told = printed_se if rule != OWN_SPREAD else np.nan
-    estimate, found = estimated(ours.mean(1), se, n, printed.mean(1), told, theirs)
+    (ours, se), (printed, printed_se) = drawn(n, 0), drawn(theirs, 1)
+    told = printed_se * sd / ratio if rule != OWN_SPREAD else np.nan
+    estimate, found = estimated(difference + ours * sd, se * sd, n, printed * sd / ratio, told, theirs)
     assert found == rule
     return judge(estimate, (FIRST, SECOND)).grade
 

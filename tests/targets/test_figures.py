@@ -119,7 +119,7 @@ def test_a_figure_shows(shown, learnt, real):
 # --- every kind ---------------------------------------------------------------------------------------------------
 
 
-def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
+def test_every_stand_in_and_reduction_is_marked_and_nothing_is_cut_off(figure_case, reduced):
     figure = rendered(figure_case, reduced)
     if "dataset" in figure_case[2]:
         titles = [title for axes in figure.axes for title in (axes.get_title(), axes.get_ylabel())]
@@ -129,10 +129,6 @@ def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
     else:
         assert figure.get_supxlabel() == "‡ reduced scale"
     assert any(note.startswith("‡ Reduced scale ‘small’") for note in figure.notes)
-
-
-def test_nothing_is_cut_off(figure_case, reduced):
-    figure = rendered(figure_case, reduced)
     figure.draw_without_rendering()
     drawn, page = figure.get_tightbbox(), figure.bbox_inches
     assert page.x0 <= drawn.x0 <= drawn.x1 <= page.x1
