@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from clpapers.evidence.differences import COLUMNS, LOOKS, forest, scatter
 from clpapers.evidence.verdict_names import DIVERGES
@@ -13,14 +14,8 @@ GRADES = [grade for grade in ALL if grade != DIVERGES]  # which have a differenc
 def lines(count=4, **given):
     """Compared numbers of one target, a grade after the other."""
     each = {"place": "table1", "named": "A", "column": "MNIST", "metric": "final_accuracy", "kind": "trained"}
-    each |= {
-        "margin_same": 2.0,
-        "margin_near": 5.0,
-        "graded_against": 50.0,
-        "against_se": 1.0,
-        "difference_low": -1.0,
-        "difference_high": 3.0,
-    }
+    each |= {"margin_same": 2.0, "margin_near": 5.0, "graded_against": 50.0, "against_se": 1.0}
+    each |= {"difference_low": -1.0, "difference_high": 3.0}
     return pd.DataFrame(
         each | {"row": f"M{i}", "runs": f"cell{i}", "verdict": GRADES[i % 4], "ours": 51.0, "difference": 1.0} | given
         for i in range(count)
@@ -64,7 +59,9 @@ def test_no_long_name_of_a_line_or_a_panel_is_cut():
     figure = forest(pd.concat([lines(2, row=long), lines(2, place="table2", named=long, runs="")]))
     figure.draw_without_rendering()
     for axes in figure.axes:
-        for text in (*axes.get_yticklabels(), axes._right_title):
+        titles = [text for text in axes.findobj(Text) if text.get_text() == axes.get_title(loc="right")]
+        assert titles
+        for text in (*axes.get_yticklabels(), *titles):
             box = text.get_window_extent()
             assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
 

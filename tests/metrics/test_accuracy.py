@@ -2,8 +2,8 @@
 
 import base64
 
+import by_hand
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,33 +16,7 @@ def pack(correct, position, time):
     return [base64.b64encode(np.packbits(row[mask])).decode() for row, mask in zip(correct, past)]
 
 
-def test_final_accuracy_weighs_items_and_per_class_accuracy_weighs_classes():
-    correct, total = [9, 0, 0], [10, 1, 0]
-    assert accuracy.final_accuracy(correct, total) == pytest.approx(9 / 11)
-    assert accuracy.per_class_accuracy(correct, total) == pytest.approx((0.9 + 0) / 2)
-
-
-def test_accuracies_keep_leading_axes():
-    correct, total = np.array([[1, 2], [0, 4]]), np.array([2, 4])
-    np.testing.assert_allclose(accuracy.final_accuracy(correct, total), [3 / 6, 4 / 6])
-    np.testing.assert_allclose(accuracy.per_class_accuracy(correct, total), [1 / 2, 1 / 2])
-
-
-def test_online_accuracy_counts_items_not_batches():
-    assert accuracy.online_accuracy([3, 1], items=5) == pytest.approx(0.8)  # the last batch may be smaller
-
-
-def test_information_retention_of_four_items_by_hand():
-    position, time = [0, 1, 2, 3], [2, 4]
-    correct = [[1, 0, 1, 1], [0, 1, 1, 0]]  # items 2 and 3 are still ahead at the first evaluation
-    np.testing.assert_allclose(accuracy.information_retention(correct, position, time), [1 / 2, 2 / 4])
-    assert accuracy.average_information_retention(correct, position, time) == pytest.approx(0.5)
-
-
-def test_information_retention_without_a_past_is_undefined_and_not_averaged():
-    correct, position, time = [[0], [1]], [5], [5, 6]
-    assert np.isnan(accuracy.information_retention(correct, position, time)[0])
-    assert accuracy.average_information_retention(correct, position, time) == 1
+test_by_hand = by_hand.tests(globals())
 
 
 @given(st.data())

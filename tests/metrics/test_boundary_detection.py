@@ -1,5 +1,6 @@
 """A detector of new tasks: its jumps by hand, and its thresholds against detectors that are run."""
 
+import by_hand
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 from clpapers.metrics.boundary_detection import jumps, measure, thresholds
 
 TRACE, TASKS = [2, 1, 3, 12, 6, 3], [0, 3]
+test_by_hand = by_hand.tests(globals())
 
 
 def detected(values, threshold):
-    """What a detector with one threshold finds, value by value, knowing nothing of tasks."""
+    """The starts that a detector with one threshold finds, value by value, knowing nothing of tasks."""
     found, before = [], []
     for t, value in enumerate(values):
         if before and value / (np.cumsum(before)[-1] / len(before)) > threshold:  # rounded as `jumps` rounds
@@ -20,11 +22,6 @@ def detected(values, threshold):
             before = []
         before.append(value)
     return found
-
-
-def test_jumps_by_hand():
-    np.testing.assert_allclose(jumps(TRACE, TASKS[1:]), [np.nan, 1 / 2, 3 / 1.5, 12 / 2, 6 / 12, 3 / 9])
-    assert thresholds(jumps(TRACE, [3]), [3]) == (2, 6)
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=12), st.data(), st.floats(0.01, 50))
@@ -35,10 +32,6 @@ def test_a_detector_finds_just_the_starts_from_the_lower_threshold_up_to_below_t
     for threshold in (low, (low + high) / 2, high, high * 0.999, low * 0.999, other, *ratios[1:]):
         if np.isfinite(threshold):
             assert (detected(values, threshold) == starts) == (low <= threshold < high)
-
-
-def test_one_epoch_a_task_has_no_jump_inside_a_task():
-    assert thresholds(jumps([1, 5, 25], [1, 2]), [1, 2]) == (0, 5)
 
 
 def test_rows_are_those_of_the_trace():

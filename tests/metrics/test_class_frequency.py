@@ -1,17 +1,14 @@
 """Class frequencies of small streams."""
 
+# ruff: noqa: F401, names that by_hand.yaml uses
+import by_hand
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clpapers.metrics.class_frequency import chunk_times, class_frequency, prevalence
 
-
-def test_two_chunks_by_hand():
-    frequency = class_frequency([0, 0, 1, 2, 2, 2], classes=4, chunks=2)
-    np.testing.assert_allclose(frequency, [[2 / 3, 1 / 3, 0, 0], [0, 0, 1, 0]])
-    np.testing.assert_allclose(prevalence(frequency), [2 / 3, 1])
-    np.testing.assert_allclose(chunk_times(2), [0.25, 0.75])
+test_by_hand = by_hand.tests(globals())
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=50), st.integers(1, 50))

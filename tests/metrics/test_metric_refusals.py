@@ -1,4 +1,4 @@
-"""What cannot be measured, by `cases.yaml`."""
+"""Refusals of metrics, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import numpy as np

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
+import rendering
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clpapers.targets import figure
+from clpapers.targets import boundary_trace, figure
 from clpapers.targets.caption import Caption, read_caption
 
 PARAGRAPHS = st.text("ab|*_`<\\.†§ ", min_size=1).map(str.strip).filter(bool)
@@ -34,14 +34,15 @@ def test_a_float_has_the_picture_and_its_marks_and_keeps_sources_as_comments():
     assert r"\begin{figure}" in caption.to_latex(Path("stf/figure2"), wide=False)
 
 
-def test_it_holds_what_is_not_in_the_picture(figure_case, reduced, tmp_path):
-    module, target, data = figure_case
-    drawn = import_module(f"clpapers.targets.{module}").render(target, data, reduced)
+def test_it_holds_what_is_not_in_the_picture(learnt, reduced, tmp_path):
+    _, target, data = rendering.figure("boundary_trace", learnt)
+    drawn = boundary_trace.render(target, data, reduced)
     named = target | {"title": "Figure 1: Lines", "caption": "Of {seeds} runs."}
     figure.write_caption(drawn, named, replace(reduced, conditions="Conditions: yes."), tmp_path / "figure1")
     caption = read_caption(tmp_path / "figure1.caption.md")
     assert (caption.title, caption.text) == ("Figure 1: Lines‡", "Of 3 runs.")
     assert caption.notes[-1] == "Conditions: yes."
     assert any(note.startswith("‡ Reduced scale") for note in caption.notes)
+    assert any(note.startswith("Every threshold from 2 to 4.29 ") for note in caption.notes)
     tex = (tmp_path / "figure1.caption.tex").read_text()
     assert re.search(r"^% Conditions: yes\.$", tex, re.MULTILINE)

@@ -82,11 +82,6 @@ def test_where_every_method_failed_none_is_best(value, sign):
     assert not table.bold.any(axis=None)
 
 
-def test_of_no_runs_none_is_best():
-    """A table of which nothing was run is read from a file of headings alone, whose columns have no type."""
-    assert best(pd.DataFrame(columns=["learner", "seed", "value"]), "learner", "average_accuracy") is None
-
-
 def test_out_of_memory_has_no_mean_but_a_note(data):
     found = numbers(TARGET, data, REAL)
     assert "diverged" not in set(found["metric"])
@@ -111,59 +106,43 @@ def test_every_format_has_both_signs(data):
     assert np.isinf(pd.read_csv(io.StringIO(csv)).set_index(["row", "metric"]).loc[("PI", "forgetting"), "mean"])
 
 
+NOT_HERE, NOT_THERE, NO_PRINT = "out of memory here", "out of memory in the paper", "not printed"
+
+
 @pytest.mark.parametrize(
-    ("line", "values", "verdict"),
+    ("line", "row", "values", "verdict", "cause", "texts"),
     [
-        ("inf,,,fails to train", ILL, DIVERGES),
-        ("inf,,,fails to train", [np.inf], DIVERGES),
-        ("inf,,,fails to train", [50.0, 51.0, 52.0], DIFFERS),
-        ("inf,,,fails to train", [50.0], DIFFERS),
-        ("51,1,population_sd_5_runs,", [50.0, np.inf, 52.0], DIFFERS),
-        ("51,,,", [np.inf] * 3, DIFFERS),
+        # A run that diverged is as printed beside itself alone.
+        ("inf,,,fails to train", "PI", ILL, DIVERGES, "", ("∞", "∞")),
+        ("inf,,,fails to train", "PI", [np.inf], DIVERGES, "", ("∞", "∞")),
+        ("inf,,,fails to train", "PI", [50.0, 51.0, 52.0], DIFFERS, "", ("∞", "51 ± 2")),
+        ("inf,,,fails to train", "PI", [50.0], DIFFERS, "", ("∞", "50")),
+        ("51,1,population_sd_5_runs,", "PI", [50.0, np.inf, 52.0], DIFFERS, "", ("51 ± 1", "∞")),
+        ("51,,,", "PI", [np.inf] * 3, DIFFERS, "", ("51", "∞")),
+        # Out of memory is comparable with nothing.
+        ("59.2,0.85,population_sd_5_runs,", "PROG-NN", SHORT, NOT_COMPARABLE, NOT_HERE, ("59.20 ± 1.18", "OoM")),
+        ("OoM,,,out of memory", "PROG-NN", SHORT, NOT_COMPARABLE, NOT_THERE, ("OoM", "OoM")),
+        ("OoM,,,out of memory", "VAN", [40.0, 41.0, 42.0], NOT_COMPARABLE, NOT_THERE, ("OoM", "41 ± 2")),
+        ("OoM,,,out of memory", "PI", ILL, NOT_COMPARABLE, NOT_THERE, ("OoM", "∞")),
+        ("inf,,,out of memory", "PI", ILL, NOT_COMPARABLE, NOT_THERE, ("OoM", "∞")),
+        (",,,not reported", "PROG-NN", SHORT, NOT_COMPARABLE, NO_PRINT, ("–", "OoM")),
+        (",,,not reported", "PI", ILL, NOT_COMPARABLE, NO_PRINT, ("–", "∞")),
     ],
 )
-def test_a_run_that_diverged_is_as_printed_beside_itself_alone(tmp_path, line, values, verdict):
-    cell, _ = judged(tmp_path, measured(pi=values), line)
-    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "", ALIKE)
+def test_a_failure_beside_what_is_printed(tmp_path, line, row, values, verdict, cause, texts):
+    learner = {name: key for key, name in TARGET["names"].items()}[row]
+    cell, table = judged(tmp_path, measured(**{learner: values}), line, row=row)
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, cause, "" if cause else ALIKE)
     assert cell[["difference", "difference_low", "difference_high"]].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("line", "row", "cause", "cells"),
-    [
-        ("59.2,0.85,population_sd_5_runs,", "PROG-NN", "out of memory here", ("59.20 ± 1.18", "OoM")),
-        ("OoM,,,out of memory", "PROG-NN", "out of memory in the paper", ("OoM", "OoM")),
-        ("OoM,,,out of memory", "VAN", "out of memory in the paper", ("OoM", "41 ± 2")),
-        ("OoM,,,out of memory", "PI", "out of memory in the paper", ("OoM", "∞")),
-        ("inf,,,out of memory", "PI", "out of memory in the paper", ("OoM", "∞")),
-        (",,,not reported", "PROG-NN", "not printed", ("–", "OoM")),
-        (",,,not reported", "PI", "not printed", ("–", "∞")),
-    ],
-)
-def test_out_of_memory_is_comparable_with_nothing(tmp_path, data, line, row, cause, cells):
-    cell, table = judged(tmp_path, data, line, row=row)
-    assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, cause)
-    assert tuple(table.body.loc[0, ["Printed", "Ours"]]) == cells
+    told = verdict if not cause else f"{verdict}: {cause}"
+    assert table.body.loc[0, ["Printed", "Ours", "Difference", "Verdict"]].tolist() == [*texts, "–", told]
+    assert (comparison.DIVERGED in table.caption) == ("∞" in texts)
+    assert (comparison.SHORT in table.caption) == ("OoM" in texts)
 
 
 def test_at_another_scale_a_run_that_diverged_is_not_compared(tmp_path, data):
     cell, _ = judged(tmp_path, data, "inf,,,", REDUCED, "PI")
     assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, "reduced scale")
-
-
-@pytest.mark.parametrize(
-    ("line", "row", "sign", "remark", "verdict"),
-    [
-        ("inf,,,", "PI", "∞", comparison.DIVERGED, DIVERGES),
-        ("OoM,,,out of memory", "PROG-NN", "OoM", comparison.SHORT, f"{NOT_COMPARABLE}: out of memory in the paper"),
-    ],
-)
-def test_the_comparison_below_the_table(tmp_path, data, line, row, sign, remark, verdict):
-    _, table = judged(tmp_path, data, line, row=row)
-    (shown,) = table.body.to_dict("records")
-    texts = [shown[key] for key in ("Printed", "Ours", "Difference", "Verdict")]
-    assert texts == [sign, sign, "–", verdict]
-    assert remark in table.caption
 
 
 def test_a_population_deviation_becomes_an_interval(tmp_path):
@@ -216,17 +195,15 @@ def test_points_of_runs_that_failed_are_left_out_of_a_panel(data):
     figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize("target", ["table2", "table3", "table4", "table5", "table6", "table7"])
-def test_every_table_of_agem_can_be_read(target):
-    printed = comparison.read_reported(REPORTED, "agem", target)
-    assert len(printed)
-    assert not printed.duplicated(comparison.KEY).any()
-    infinite = printed[np.isinf(printed["value"])]
-    assert set(infinite["row"]) == ({"PI"} if target == "table4" else set())
+def test_every_table_of_agem_can_be_read():
+    for target in ("table2", "table3", "table4", "table5", "table6", "table7"):
+        printed = comparison.read_reported(REPORTED, "agem", target)
+        assert len(printed) > printed.duplicated(comparison.KEY).sum() == 0
+        assert set(printed["row"][np.isinf(printed["value"])]) == ({"PI"} if target == "table4" else set())
 
 
 def test_where_nothing_was_trained_there_is_no_pair_and_no_best():
-    """As with no hour: columns without a line have no type."""
+    """As with no hour, of which a file of headings alone is read: columns without a line have no type."""
     nothing = measured(van=FINE).head(0).astype(object)
     assert pairs(TARGET, nothing).empty
     assert best(nothing, "learner", "average_accuracy") is None

@@ -1,4 +1,4 @@
-"""What was chosen beside what the paper chose."""
+"""The chosen point beside that of the paper."""
 
 import numpy as np
 import pandas as pd

@@ -19,7 +19,7 @@ needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX 
 
 
 def test_nothing_special_is_left_unescaped():
-    """Of each character alone: our own mathematics and commands may use what is special, and nothing else does."""
+    """Each character alone: our own mathematics and commands may use what is special, and nothing else does."""
     for character, told in TABLE.items():
         ours = re.sub(r"\$[^$]*\$|\\[A-Za-z]+(\{\})?|\\[&%$#_{},-]|\{(.|'')?\}", "", told)
         assert ours.isascii(), character
