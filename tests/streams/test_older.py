@@ -16,17 +16,19 @@ LINE = re.compile(
 )
 
 
-def drawn_again(**environment):
-    """SHA-256 (ten digits) of each published stream of `stf` that is drawn otherwise now → positions, classes."""
+def drawn_again(*settings):
+    """For each setting: SHA-256 (ten digits) of a published stream of `stf` that differs now → positions, classes."""
     script = [sys.executable, "docs/findings/older_streams.py", "results/published/stf.zip"]
-    done = subprocess.run(script, cwd=ROOT, env=os.environ | environment, check=True, capture_output=True, text=True)
-    lines = [match for match in map(LINE.match, done.stdout.splitlines()) if match]
-    return {each[2]: (int(each[3].replace(",", "")), int(each[4])) if each[3] else None for each in lines}
+    environments = [os.environ | setting for setting in settings]
+    runs = [subprocess.Popen(script, cwd=ROOT, env=each, stdout=subprocess.PIPE, text=True) for each in environments]
+    for lines in [run.communicate()[0].splitlines() for run in runs]:
+        found = [match for match in map(LINE.match, lines) if match]
+        yield {each[2]: (int(each[3].replace(",", "")), int(each[4])) if each[3] else None for each in found}
 
 
 def test_published_streams_that_are_drawn_otherwise_now_are_listed_if_items_differ():
     listed = {digest[:10]: positions for digest, positions in OTHER_ITEMS.items()}
-    here, with_avx2 = drawn_again(), drawn_again(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL")
+    here, with_avx2 = drawn_again({}, {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"})
     assert len(here) == len(with_avx2) == 10
     assert listed.keys() <= here.keys()
     found = {digest: here[digest] or with_avx2[digest] for digest in here}

@@ -8,24 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_orders import AGAIN, ONCE, OVERLAPPING
 
 from clpapers.provenance import ProvenanceError, recording
 from clpapers.streams import orders, stream
 
 LABELS = np.repeat(np.arange(10), 20)
-ALL = [
-    {"name": "stf", "mu_sigma": 0.1},
-    {"name": "split", "tasks": 3},
-    {"name": "split_two", "tasks": 3},
-    {"name": "dominant", "share": 0.55},
-    {"name": "split_ordered", "tasks": 3, "cycles": 2},
-    {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3, "epochs": 2, "cycles": 3},
-    {"name": "permuted_pixels", "tasks": 3},
-    {"name": "permuted_pixels", "tasks": 3, "cycles": 2, "unpermuted_first": True},
-    {"name": "permuted_pixels", "tasks": 1, "length": 20},
-    {"name": "random", "length": 50},
-    {"name": "offline", "items": 450},
-]
+ALL = [*ONCE, *AGAIN, OVERLAPPING | {"epochs": 2, "cycles": 3}, {"name": "permuted_pixels", "tasks": 1, "length": 20}]
 
 
 @pytest.fixture
@@ -79,34 +68,26 @@ def test_equal_streams_make_equal_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("boundaries", "n", "batch", "ends"),
+    ("boundaries", "n", "batch", "options", "ends"),
     [
-        ([], 10, 4, [4, 8, 10]),
-        ([], 8, 4, [4, 8]),
-        ([], 3, 4, [3]),
-        ([5], 10, 4, [4, 5, 9, 10]),
-        ([4, 8], 10, 4, [4, 8, 10]),
-        ([1, 2], 4, 10, [1, 2, 4]),
-        ([5], 12, "task", [5, 12]),
-        ([], 10, "task", [10]),
+        ([], 10, 4, {}, [4, 8, 10]),
+        ([], 8, 4, {}, [4, 8]),
+        ([], 3, 4, {}, [3]),
+        ([5], 10, 4, {}, [4, 5, 9, 10]),
+        ([4, 8], 10, 4, {}, [4, 8, 10]),
+        ([1, 2], 4, 10, {}, [1, 2, 4]),
+        ([5], 12, "task", {}, [5, 12]),
+        ([], 10, "task", {}, [10]),
+        ([5], 11, 4, {"least": 1}, [4, 5, 9, 11]),
+        ([5], 11, 4, {"least": 2}, [5, 9, 11]),  # a last batch of fewer joins the one before it
+        ([5], 11, 4, {"least": 3}, [5, 11]),
+        ([12], 18, "task", {"epochs": 3}, [4, 8, 12, 14, 16, 18]),  # tasks of 4 and 2 items: a batch an epoch
+        ([12], 18, 5, {"epochs": 3}, [5, 10, 12, 17, 18]),
     ],
 )
-def test_batches_by_hand(boundaries, n, batch, ends):
-    found = stream.batches(np.array(boundaries, dtype=np.int64), n, batch)
-    assert found.tolist() == ends
-    assert found.dtype == np.int64
-
-
-def test_a_last_batch_of_fewer_than_the_least_joins_the_one_before_it():
-    assert stream.batches(np.array([5]), 11, 4, least=2).tolist() == [5, 9, 11]
-    assert stream.batches(np.array([5]), 11, 4, least=3).tolist() == [5, 11]
-    assert stream.batches(np.array([5]), 11, 4, least=1).tolist() == [4, 5, 9, 11]
-
-
-def test_a_task_in_epochs_is_a_batch_an_epoch():
-    """Tasks of 4 and 2 items, three epochs of each."""
-    assert stream.batches(np.array([12]), 18, "task", epochs=3).tolist() == [4, 8, 12, 14, 16, 18]
-    assert stream.batches(np.array([12]), 18, 5, epochs=3).tolist() == [5, 10, 12, 17, 18]
+def test_batches_by_hand(boundaries, n, batch, options, ends):
+    found = stream.batches(np.array(boundaries, dtype=np.int64), n, batch, **options)
+    assert (found.tolist(), found.dtype) == (ends, np.int64)
 
 
 @given(st.sets(st.integers(1, 199)), st.integers(1, 250))
