@@ -94,14 +94,14 @@ def test_the_stand_in_comes_last_and_only_where_allowed(small, build, tmp_path, 
     with pytest.raises(DatasetError) as caught:
         build(spec)
     first, *others = str(caught.value).splitlines()
-    assert re.match(
-        rf"small: no source serves it; put {ARCHIVE} \(http://127.*, MD5 [0-9a-f]+\) into .*/small/", first
-    )
+    assert re.match(rf"small: no source serves it; put {ARCHIVE} \(http://127.*, MD5 [0-9a-f]+\) into .*/small/", first)
     assert [line.split(":")[0].strip() for line in others] == ["folder", "archive", "npm", "standin"]
     assert left() == []
     in_folder(tmp_path, splits)
     assert build(spec, standin=SIZES)["source"] == "folder"
-    assert build(spec | {"sources": spec["sources"][::-1]}, standin=SIZES)["source"] == "standin"  # in the config's order
+    assert (
+        build(spec | {"sources": spec["sources"][::-1]}, standin=SIZES)["source"] == "standin"
+    )  # in the config's order
 
 
 @pytest.mark.parametrize("fault", ["truncated", "tampered", "fewer", "html"])

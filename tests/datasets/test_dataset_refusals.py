@@ -15,14 +15,13 @@ import test_own_formats as own
 from keras_package import package
 from PIL import Image
 from test_archive_formats import zipped
-from test_build import in_folder, run, small
+from test_build import in_folder, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
 from test_own_formats import PNG, RAMP, stored
-from test_packages import client
 
 from clpapers.datasets import files, keras, packages, sources
-from clpapers.datasets.formats import _image, icubworld, image_folders, npz
+from clpapers.datasets.formats import icubworld, image_folders, npz
 
 IDX = "train-images-idx3-ubyte"
 BATCH = "cifar-10-batches-py/data_batch_2"
@@ -62,6 +61,13 @@ def pixels(*shape, dtype=np.uint8):
 
 def plain(*shape, kind="JPEG"):
     return made.image(np.zeros((*shape, 3), np.uint8), kind)
+
+
+def huge(height, width):
+    """A JPEG that says that it has this size; nothing of it is there."""
+    content = plain(8, 8)
+    sizes = content.index(b"\xff\xc0") + 5
+    return content[:sizes] + height.to_bytes(2) + width.to_bytes(2) + content[sizes + 4 :]
 
 
 def pictures(case, changed=(), without=()):
@@ -107,7 +113,7 @@ def twice():
 
 def labels_one_higher(folder, spec, splits):
     x, y = splits["test"]
-    in_folder(folder, splits | {"test": (x, y + 1)}, spec)
+    in_folder(folder, splits | {"test": (x, y + 1)})
 
 
 def animated(form):

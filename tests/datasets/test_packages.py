@@ -8,35 +8,17 @@ import pytest
 from clpapers.datasets import files, packages
 
 
-@pytest.fixture
-def client(tmp_path, monkeypatch):
-    """Puts a shell script on the PATH under a client's name; `sh`, `cp`, … stay reachable."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
-
-    def install(name, script):
-        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tools / name).chmod(0o755)
-
-    return install
-
-
-def left(folder):
-    return sorted(path.name for path in folder.rglob("*"))
-
-
-def test_npm_package_is_kept_and_fetched_once(client, tmp_path):
+def test_npm_package_is_kept_and_fetched_once(client, tmp_path, left):
     package = made.write_tar(tmp_path / "served.tgz", {"package/a": b"a"})
     client("npm", f'[ "$1 $2" = "pack data@1.2.3" ] && echo x > rubbish && cp {package} data-1.2.3.tgz')
     path = packages.npm("data", "1.2.3", tmp_path / "downloads")
     assert files.archive(path).read("a") == b"a"
     client("npm", "exit 1")
     assert packages.npm("data", "1.2.3", tmp_path / "downloads") == path
-    assert left(tmp_path / "downloads") == ["data-1.2.3.tgz"]
+    assert left() == ["data-1.2.3.tgz"]
 
 
-def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(client, tmp_path):
+def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(client, tmp_path, left):
     package = made.write_tar(tmp_path / "served.tar", {"./usr/share/a": b"a"}, "w")
     client(
         "apt-get",
@@ -46,7 +28,7 @@ def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(
     client("dpkg-deb", '[ "$1" = --fsys-tarfile ] && cat "$2"')
     path = packages.apt("data", tmp_path / "downloads")
     assert files.archive(path).read("a") == b"a"
-    assert left(tmp_path / "downloads") == ["data.deb"]
+    assert left() == ["data.deb"]
 
 
 def test_a_clients_full_disk_is_a_full_disk(client, tmp_path):
