@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import official_formats as made
 import pytest
+from official_formats import held
 
-from clpapers.datasets import files
 from clpapers.datasets.files import SourceError
 from clpapers.datasets.formats import cifar_python, emnist, idx, image_rows, mosaics, tiny_imagenet
 
@@ -40,10 +40,6 @@ def content_of(case):
     format, spec, make = CASES[case]
     splits = made.random_splits(spec)
     return format, spec, splits, make(splits, spec["classes"])
-
-
-def held(content):
-    return files.Files("here", content, bytes)
 
 
 def bag(x, y):

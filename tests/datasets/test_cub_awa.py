@@ -6,9 +6,10 @@ import math
 import numpy as np
 import official_formats as made
 import pytest
+from official_formats import held
 from PIL import Image
 
-from clpapers.datasets import arrays, files, standin
+from clpapers.datasets import arrays, standin
 from clpapers.datasets.build import DatasetError
 from clpapers.datasets.formats import awa2, cub200
 
@@ -64,10 +65,6 @@ def awa_files(each=10):
 
 
 CASES = {"cub200": (cub200, CUB, cub_files), "awa2": (awa2, AWA, awa_files)}
-
-
-def held(content):
-    return files.Files("here", content, bytes)
 
 
 def read(case, content):

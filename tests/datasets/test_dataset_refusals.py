@@ -18,11 +18,12 @@ from test_archive_formats import zipped
 from test_build import in_folder, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
-from test_own_formats import PNG, RAMP, stored
+from test_own_formats import PNG, RAMP, built, stored
 
 from clpapers.datasets import files, keras, packages, sources
 from clpapers.datasets.formats import icubworld, image_folders, npz
 
+pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 IDX = "train-images-idx3-ubyte"
 BATCH = "cifar-10-batches-py/data_batch_2"
 HTML = b"\n<!DOCTYPE html><html>please log in</html>" + bytes(600)
@@ -31,7 +32,7 @@ HTML = b"\n<!DOCTYPE html><html>please log in</html>" + bytes(600)
 def decoded(case, changed=(), **spec):
     """What a format reads of its own files, some of which are changed."""
     format, known, _, content = official.content_of(case)
-    format.decode(official.held(content | dict(changed)), known | spec)
+    format.decode(made.held(content | dict(changed)), known | spec)
 
 
 def other_classes(case):
@@ -86,7 +87,7 @@ def replaced(name, old, new):
 
 
 def object_images(content):
-    return icubworld.decode(icub.held(content), icub.SPEC)
+    return icubworld.decode(made.held(content), icub.SPEC)
 
 
 def in_files(*places):
@@ -117,7 +118,7 @@ def labels_one_higher(folder, spec, splits):
 
 
 def animated(form):
-    return stored(Image.fromarray(RAMP), form, save_all=True, append_images=[Image.fromarray(RAMP.T)])
+    return stored(RAMP, form, save_all=True, append_images=[Image.fromarray(RAMP.T)])
 
 
 def keras_with(member):

@@ -5,8 +5,9 @@ import hashlib
 import numpy as np
 import official_formats as made
 import pytest
+from official_formats import held
 
-from clpapers.datasets import arrays, files
+from clpapers.datasets import arrays
 from clpapers.datasets.build import DatasetError
 from clpapers.datasets.formats import icubworld
 
@@ -39,10 +40,6 @@ def official(root="iCubWorld/", kind="PPM"):
             large = f"{root}test/robot/{name}/{name}_a/{frame}.{suffix}"
             content[large] = made.image(picture(label, 8, frame, 12), kind)
     return content
-
-
-def held(content):
-    return files.Files("here", content, bytes)
 
 
 @pytest.mark.parametrize(("root", "kind"), [("iCubWorld/", "PPM"), ("", "PNG"), ("mine/iCubWorld/", "PPM")])
