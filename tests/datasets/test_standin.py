@@ -13,36 +13,28 @@ GREY = made.entry((28, 28, 1), "abcdefghij", 1, 1)
 
 @pytest.mark.parametrize("spec", [COLOUR, GREY, made.entry((64, 64, 3), map(str, range(20)), 1, 1)])
 def test_shape_balance_and_sizes(spec):
-    splits = make("some", spec, 3, 2)
-    for split, each in (("train", 3), ("test", 2)):
-        x, y, *_ = splits[split]
+    for (x, y, *_), each in zip(make("some", spec, 3, 2).values(), (3, 2), strict=True):
         assert x.shape == (each * len(spec["classes"]), *spec["shape"])
         assert x.dtype == np.uint8
         assert (np.bincount(y) == each).all()
 
 
 def test_equal_arguments_give_equal_bytes_and_names_do_not():
-    one, two, other = make("a", GREY, 4, 2), make("a", GREY, 4, 2), make("b", GREY, 4, 2)
-    assert one["train"].x.tobytes() == two["train"].x.tobytes()
-    assert one["train"].x.tobytes() != other["train"].x.tobytes()
+    one, two, other = (make(name, GREY, 4, 2)["train"].x.tobytes() for name in "aab")
+    assert one == two != other
 
 
 def test_train_and_test_share_no_image_and_use_the_grey_scale():
-    splits = make("a", GREY, 20, 20)
-    images = [{image.tobytes() for image in splits[split].x} for split in ("train", "test")]
-    assert len(images[0]) == 200
-    assert not images[0] & images[1]
-    x = splits["train"].x
-    assert 100 < x.mean() < 155
-    assert 20 < x.std() < 80
-    assert np.isin(x, (0, 255)).mean() < 0.05
+    train, test = (split.x for split in make("a", GREY, 20, 20).values())
+    assert len({image.tobytes() for image in np.concatenate([train, test])}) == 400
+    assert 100 < train.mean() < 155
+    assert 20 < train.std() < 80
+    assert np.isin(train, (0, 255)).mean() < 0.05
 
 
 @pytest.mark.parametrize("spec", [COLOUR, GREY])
 def test_a_small_net_learns_it_well_above_chance_but_not_wholly(spec):
-    splits = make("a", spec, 60, 30)
-    x, y = (torch.tensor(a) for a in splits["train"][:2])
-    x_test, y_test = (torch.tensor(a) for a in splits["test"][:2])
+    (x, y), (x_test, y_test) = ([torch.tensor(a) for a in split[:2]] for split in make("a", spec, 60, 30).values())
     torch.manual_seed(0)
     torch.set_num_threads(1)  # a net this small gains nothing from more
     net = torch.nn.Sequential(
@@ -90,17 +82,15 @@ def test_a_frame_is_nearest_to_the_next_one():
     assert (np.abs(train.frame[closest] - train.frame) == 1).mean() > 0.9
 
 
-@pytest.mark.parametrize("test_set", ["categorization", "demonstrator"])
-def test_another_object_or_another_hand_is_harder_than_the_next_frame_but_no_guess(test_set):
+@pytest.mark.parametrize(("test_set", "known"), [("demonstrator", True), ("categorization", False)])
+def test_the_demonstrator_shows_a_known_object_and_categorization_a_new_one(test_set, known):
+    """Another object or another hand is harder than the next frame, but no guess.
+
+    Means over many frames, whose moves cancel, are nearest to the object's own.
+    """
     train, test = make("some", FILMED | {"test_set": test_set}, 30, 10).values()
     assert 0.3 < (train.y[nearest(test.x, train.x)] == test.y).mean() < 0.9
-
-
-def test_the_demonstrator_shows_a_known_object_and_categorization_a_new_one():
-    """Means over many frames, whose moves cancel, are nearest to the object's own."""
-    for test_set, known in (("demonstrator", True), ("categorization", False)):
-        train, test = make("some", FILMED | {"test_set": test_set}, 600, 400).values()
-        means = [np.stack([s.x[s.instance == i].mean(0) for i in range(s.instance.max() + 1)]) for s in (train, test)]
-        found = nearest(means[1], means[0])
-        first = (found == 3 * np.arange(10)).mean()
-        assert (first > 0.45) == known
+    train, test = make("some", FILMED | {"test_set": test_set}, 600, 400).values()
+    means = [np.stack([s.x[s.instance == i].mean(0) for i in range(s.instance.max() + 1)]) for s in (train, test)]
+    first = (nearest(means[1], means[0]) == 3 * np.arange(10)).mean()
+    assert (first > 0.45) == known
