@@ -12,12 +12,12 @@ import test_archive_formats as official
 import test_cub_awa as pictured
 import test_icubworld as icub
 import test_own_formats as own
-from keras_package import package
 from PIL import Image
 from test_archive_formats import zipped
 from test_build import in_folder, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
+from test_keras import package
 from test_own_formats import PNG, RAMP, built, stored
 
 from clpapers.datasets import files, keras, packages, sources
@@ -115,6 +115,16 @@ def twice():
 def labels_one_higher(folder, spec, splits):
     x, y = splits["test"]
     in_folder(folder, splits | {"test": (x, y + 1)})
+
+
+def one_pixel(splits):
+    """The images, of which one is other."""
+    x, y = splits["train"]
+    return splits | {"train": (x ^ (np.arange(len(x)) == 3)[:, None, None, None], y)}
+
+
+def write_pictures(case, *counts):
+    made.write_zip(Path("data", case, "images.zip"), pictured.CASES[case][2](*counts))
 
 
 def animated(form):

