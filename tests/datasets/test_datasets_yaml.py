@@ -61,26 +61,6 @@ def test_schema_and_code_know_the_same_kinds_and_formats():
     assert set(SCHEMA["$defs"]["format"]["enum"]) == set(FORMATS)
 
 
-def open_parts(node, at=""):
-    """Where in a schema keys may stand that it does not name; a source's kind closes it."""
-    if isinstance(node, dict):
-        if (
-            "properties" in node
-            and not at.endswith(("/if", "/source"))
-            and node.get("additionalProperties") is not False
-        ):
-            yield at
-        for key, value in node.items():
-            yield from open_parts(value, f"{at}/{key}")
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield from open_parts(value, f"{at}/{index}")
-
-
-def test_the_schema_is_closed_throughout():
-    assert list(open_parts(SCHEMA)) == []
-
-
 def change(name, *path, value):
     content = copy.deepcopy(CATALOGUE)
     place = content[name]

@@ -27,19 +27,15 @@ def fetch(web, tmp_path):
     return fetch
 
 
-def test_a_whole_file_is_kept_and_not_fetched_twice(web, fetch, left):
+def test_a_whole_file_is_kept_and_not_fetched_twice_and_a_spoilt_one_anew(web, fetch, left):
     web.pages["/a.bin"] = BODY
     path = fetch()
     assert path.read_bytes() == BODY
+    path.write_bytes(BODY[:100])
+    assert fetch().read_bytes() == BODY
     web.pages.clear()
     assert fetch() == path
     assert left() == ["a.bin"]
-
-
-def test_a_spoilt_file_is_fetched_anew(web, fetch):
-    web.pages["/a.bin"] = BODY
-    fetch().write_bytes(BODY[:100])
-    assert fetch().read_bytes() == BODY
 
 
 def test_the_next_mirror_serves_where_the_first_does_not(web, fetch):

@@ -89,13 +89,6 @@ def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(
     assert left() == ["data.deb"]
 
 
-def test_a_clients_full_disk_is_a_full_disk(client, tmp_path):
-    client("npm", "echo 'npm error code ENOSPC'; exit 1")
-    with pytest.raises(OSError, match="No space left") as caught:
-        packages.npm("data", "1.2.3", tmp_path / "downloads")
-    assert caught.value.errno == 28
-
-
 def test_what_a_killed_run_left_is_cleared_after_a_day(client, tmp_path):
     old, young = tmp_path / "downloads/.fetching-old", tmp_path / "downloads/.fetching-young"
     for remains in (old, young):

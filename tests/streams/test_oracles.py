@@ -158,11 +158,3 @@ def test_recurring_classes_trigger_once_a_segment(name, times):
     ends = batches(stream.boundaries, LABELS.size, 16)
     assert oracles.task_changes(said.train, ends).sum() == times  # §4.3: from 5 to 10, the first teaching nothing
     assert oracles.task_changes(np.zeros_like(said.train), ends).sum() == 0
-
-
-@pytest.mark.parametrize("order", [{"name": "random"}, {"name": "dominant", "share": 0.55}])
-@pytest.mark.parametrize("oracle", [split(2), split(5), DOM, {"name": "random_tasks", "tasks": 9}])
-def test_mixed_streams_trigger_at_every_batch(order, oracle):
-    stream, said = told(oracle, order)
-    changes = oracles.task_changes(said.train, batches(stream.boundaries, LABELS.size, 40))
-    assert changes.tolist() == [False] + [True] * (len(changes) - 1)
