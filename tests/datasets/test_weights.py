@@ -117,18 +117,18 @@ def test_a_file_with_code_in_it_is_refused_and_the_code_not_run(true_hash, train
     assert not Path("intruded").exists()
 
 
-def test_a_tampered_download_is_not_kept(trained, run, web, left):
-    web.pages[f"/models/{trained[1].name}"] = trained[1].read_bytes()[:-1] + b"!"
-    digest = trained[1].stem.removeprefix("resnet18-")
-    assert f"serves other bytes than the official file (SHA-256 {digest})" in refusal(run, server=web.url)
-    assert left() == []
-
-
-def test_where_no_source_serves_one_line_says_what_to_fetch_and_where_to_put_it(trained, run, tmp_path, left):
-    name = trained[1].name
-    told = refusal(run)
-    remedy = f"put {name} ({CLOSED}/models/{name}) into {tmp_path}/data/weights/"
+@pytest.mark.parametrize("fault", ["absent", "tampered"])
+def test_where_no_source_serves_one_line_says_what_to_fetch_and_where_to_put_it(
+    fault, trained, run, web, tmp_path, left
+):
+    name, content = trained[1].name, trained[1].read_bytes()
+    web.pages |= {f"/models/{name}": content[:-1] + b"!"} if fault == "tampered" else {}
+    told = refusal(run, server=web.url)
+    remedy = f"put {name} ({web.url}/models/{name}) into {tmp_path}/data/weights/"
     assert told.startswith(f"resnet18_imagenet: no source serves it; {remedy}. Tried: ")
+    digest = trained[1].stem.removeprefix("resnet18-")
+    other = f"serves other bytes than the official file (SHA-256 {digest})"
+    assert ("answers 404" if fault == "absent" else other) in told
     assert "standin: this scale asks for real weights" in told
     assert left() == []
 

@@ -136,19 +136,13 @@ def test_chunks_of_overlapping_classes_are_known_by_their_outputs():
     assert said.task_classes.sum(axis=1).tolist() == [4, 4, 4]
 
 
-@pytest.mark.parametrize("tasks", ["000000", "012012"])
-def test_the_trigger_at_every_batch(tasks):
-    tasks = np.array([int(task) for task in tasks])
-    assert oracles.task_changes(tasks, np.array([2, 4, 6]), always=True).tolist() == [False, True, True]
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=12))
-def test_the_trigger_is_its_definition(batches):
-    """At a switch, and at every batch of several tasks; never at the first."""
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=12), st.booleans())
+def test_the_trigger_is_its_definition(batches, always):
+    """At a switch, and at every batch of several tasks, or at every batch; never at the first."""
     held = [set(batch) for batch in batches]
-    expected = [t > 0 and (len(now) > 1 or now != held[t - 1]) for t, now in enumerate(held)]
+    expected = [t > 0 and (always or len(now) > 1 or now != held[t - 1]) for t, now in enumerate(held)]
     ends = np.cumsum([len(batch) for batch in batches])
-    assert oracles.task_changes(np.concatenate(batches), ends).tolist() == expected
+    assert oracles.task_changes(np.concatenate(batches), ends, always=always).tolist() == expected
 
 
 @pytest.mark.parametrize(("name", "times"), [("split", 4), ("split_two", 9)])
