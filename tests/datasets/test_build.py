@@ -125,11 +125,6 @@ def test_a_wrong_download_is_deleted_reported_and_passed_over(fault, small, buil
 
     by_npm(content)
     assert build(spec, standin=SIZES)["source"] == "npm"
-
-
-def test_a_mirror_without_a_checksum_to_meet_is_not_believed(small, build, by_npm):
-    spec, splits = small
-    by_npm(made.image_rows_files(splits))
     with pytest.raises(DatasetError, match="no checksum is known to prove it"):
         build(spec | {"sha256": UNKNOWN})
 

@@ -25,6 +25,7 @@ from clpapers.datasets.formats import icubworld, image_folders, npz
 
 pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 IDX = "train-images-idx3-ubyte"
+WHOLE = official.content_of("idx")[-1][IDX]
 BATCH = "cifar-10-batches-py/data_batch_2"
 HTML = b"\n<!DOCTYPE html><html>please log in</html>" + bytes(600)
 
@@ -40,24 +41,12 @@ def other_classes(case):
     return [*spec["classes"][1:], spec["classes"][0]]
 
 
-def emnist_of(classes):
-    return made.emnist_files(official.content_of("emnist")[2], list(classes))
-
-
-def idx():
-    return official.content_of("idx")[-1][IDX]
-
-
 def strip(*size):
     return {"package/test_batch.png": made.image(np.zeros((*size, 3), np.uint8), "PNG")}
 
 
 def batch(data=None, labels=()):
     return {BATCH: made.python2_pickle({"data": data, "labels": list(labels)})}
-
-
-def pixels(*shape, dtype=np.uint8):
-    return np.zeros(shape, dtype)
 
 
 def plain(*shape, kind="JPEG"):
@@ -86,10 +75,6 @@ def replaced(name, old, new):
     return {f"/{name}.txt": content.replace(old, new, 1)}
 
 
-def object_images(content):
-    return icubworld.decode(made.held(content), icub.SPEC)
-
-
 def in_files(*places):
     """Images in folders of these names."""
     for place in places:
@@ -112,19 +97,10 @@ def twice():
             archive.writestr("train/cat/0.png", b"other")
 
 
-def labels_one_higher(folder, spec, splits):
-    x, y = splits["test"]
-    in_folder(folder, splits | {"test": (x, y + 1)})
-
-
 def one_pixel(splits):
     """The images, of which one is other."""
     x, y = splits["train"]
     return splits | {"train": (x ^ (np.arange(len(x)) == 3)[:, None, None, None], y)}
-
-
-def write_pictures(case, *counts):
-    made.write_zip(Path("data", case, "images.zip"), pictured.CASES[case][2](*counts))
 
 
 def animated(form):

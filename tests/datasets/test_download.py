@@ -97,11 +97,6 @@ def test_faults_are_named_and_bounded_and_nothing_is_left_and_the_next_run_recov
     assert fetch().read_bytes() == BODY
 
 
-def test_nobody_listening(fetch):
-    with pytest.raises(SourceError, match=r"http://127\.0\.0\.1:9/a\.bin cannot be reached"):
-        fetch("http://127.0.0.1:9/a.bin")
-
-
 def test_a_full_disk_is_no_fault_of_the_source(web, fetch, small_files, left):
     web.pages["/a.bin"] = BODY
     with small_files(), pytest.raises(OSError, match="File too large"):

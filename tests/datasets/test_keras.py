@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from official_formats import write_tar
 from torch import nn
 
-from clpapers.datasets import files, keras
+from clpapers.datasets import keras
 from clpapers.datasets._torchvision import module
 
 KERNELS = {  # of the stem and the third stage's second block: [height, width, in, out]
@@ -80,11 +80,8 @@ def loaded(net, prefix, arrays):
     return net.double().eval()
 
 
-def test_a_package_holds_the_tensors_that_its_manifest_names(tmp_path):
-    sha256 = package(tmp_path / "p.tgz")
-    arrays, expected = keras.resnet50(files.archive(tmp_path / "p.tgz"), sha256), keras.converted(STORED)
-    assert arrays.keys() == expected.keys()
-    assert all(np.array_equal(arrays[name], value) for name, value in expected.items())
+def test_all_but_the_last_layer_is_converted():
+    arrays = keras.converted(STORED)
     assert arrays.pop("strided") == "conv1"
     assert {value.dtype for value in arrays.values()} == {np.dtype(np.float32)}
     assert {name.split(".")[0] for name in arrays} == {"conv1", "bn1", "layer2"}  # no fc

@@ -207,12 +207,8 @@ def test_arrays_come_out_as_they_are(labels, order):
     same(npz.decode(held(packed(train_x=x, train_y=LABELS["train"].astype(labels))), COLOUR))
 
 
-def test_arrays_of_one_channel_need_no_axis_for_it():
-    grey = {f"{split}_x": x[..., 0] for split, x in PIXELS.items()}
-    same(npz.decode(held(packed(**grey)), GREY), [0])
-
-
-def test_what_the_pipeline_writes_can_be_read(tmp_path):
+def test_arrays_of_one_channel_need_no_axis_for_it_and_what_the_pipeline_writes_can_be_read(tmp_path):
+    same(npz.decode(held(packed(**{f"{split}_x": x[..., 0] for split, x in PIXELS.items()})), GREY), [0])
     splits = {split: arrays.canonical(arrays.Split(x, LABELS[split])) for split, x in PIXELS.items()}
     arrays.save(tmp_path / "a.npz", splits, GREY["classes"])
     same(npz.decode(files.folder(tmp_path), COLOUR))
@@ -237,14 +233,11 @@ def built(build, tmp_path):
     return built
 
 
-def test_a_data_set_from_outside_is_built_from_its_folder(built):
-    facts = built(COLOUR, folders())
-    assert (facts["source"], facts["standin"], facts["proof"], facts["train"]) == ("folder", False, "counts only", 4)
-
-
-def test_where_to_put_what_is_not_there(built):
+def test_a_data_set_from_outside_is_built_from_its_folder_or_told_where_to_be_put(built):
     with pytest.raises(DatasetError, match=r"put it into .*/pets/, laid out as image_folders or npz\. Tried:"):
         built(COLOUR)
+    facts = built(COLOUR, folders())
+    assert (facts["source"], facts["standin"], facts["proof"], facts["train"]) == ("folder", False, "counts only", 4)
 
 
 @pytest.mark.parametrize(

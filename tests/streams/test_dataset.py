@@ -237,15 +237,10 @@ def test_the_documents_name_every_array_of_a_file():
     assert set(re.findall(r"^\| `(\w+)` \| \w", PAGE, re.M)) == set(DTYPES)
 
 
-@pytest.fixture
-def avalanche():
-    """Avalanche where it is installed; torchvision is imported first, as it may need help (`_torchvision.module`)."""
-    module("datasets")
-    return pytest.importorskip("avalanche")
-
-
 @pytest.mark.parametrize(("size", "tasks"), [(None, True), (None, False), (9, True)])
-def test_an_avalanche_benchmark_holds_the_stream(avalanche, there, found, official, size, tasks):
+def test_an_avalanche_benchmark_holds_the_stream(there, found, official, size, tasks):
+    module("datasets")  # torchvision, which may need help to be imported
+    pytest.importorskip("avalanche")
     benchmark = streams.to_avalanche(found, Own(official), size, tasks=tasks)
     ends = batches(there.made.boundaries, N, size or N)
     learnt = [experience.dataset for experience in benchmark.train_stream]
@@ -258,16 +253,3 @@ def test_an_avalanche_benchmark_holds_the_stream(avalanche, there, found, offici
     assert (label, told) == (there.y[ends[0]], chunks[1])
     (tested,) = (experience.dataset for experience in benchmark.test_stream)
     assert list(tested.targets) == official.y.tolist()
-
-
-def test_a_strategy_of_avalanches_trains_on_it_in_order(avalanche, there, found, official):
-    from avalanche.training.supervised import Naive
-
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(60, 6))
-    seen = []
-    net.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].movedim(1, -1) * 255))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    strategy = Naive(model=net, optimizer=optimizer, train_mb_size=10, train_epochs=1, evaluator=None)
-    for experience in streams.to_avalanche(found, Own(official)).train_stream:
-        strategy.train(experience, shuffle=False)
-    np.testing.assert_array_equal(torch.cat(seen), there.x)

@@ -45,11 +45,6 @@ def s():
     return orders.make({"name": "split", "tasks": 4}, TWENTY, 2)
 
 
-@pytest.fixture
-def file(there):
-    return there.file
-
-
 def of_features(there):
     """The stream of a data set of features, in the place of another."""
     stream.save(replace(there.made, data=("cifar100_resnet50", "as in its file", "0" * 64)), there.file)
