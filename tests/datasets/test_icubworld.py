@@ -79,10 +79,9 @@ def test_built_from_the_users_folder(build, tmp_path):
     made.write_zip(tmp_path / "data/icub/iCubWorld.zip", official())
     info = build(SPEC, "icub")
     assert (info["source"], info["proof"], info["train"], info["test"]) == ("folder", "counts only", 72, 12)
-    expected = arrays.canonical(icubworld.decode(held(official()), SPEC)["train"])
-    for here, there in zip(arrays.load(tmp_path / "out/icub.npz", "train"), expected):
-        np.testing.assert_array_equal(here, there)
-    np.testing.assert_array_equal(arrays.instances(tmp_path / "out/icub.npz"), expected[2:])
+    label, thing, frame = (arrays.load(tmp_path / "out/icub.npz", "train").x[:, 0, 0] // (40, 30, 5)).T
+    np.testing.assert_array_equal(arrays.labels(tmp_path / "out/icub.npz", "train"), label)
+    np.testing.assert_array_equal(arrays.instances(tmp_path / "out/icub.npz"), [2 * label + thing, frame])
     build(SPEC | {"test_set": "demonstrator", "folder": "icub"}, "other")
     assert (arrays.load(tmp_path / "out/other.npz", "test").x[..., 1] == 210).all()
 

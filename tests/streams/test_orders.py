@@ -178,11 +178,6 @@ def test_subset_is_uniform_and_the_same_in_every_order():
         np.testing.assert_array_equal(subset, subsets[0])
 
 
-def test_class_parameters_do_not_depend_on_the_length():
-    whole, part = (orders.make(STF | {"length": length}, LABELS, 5) for length in (None, 100))
-    np.testing.assert_array_equal(whole.class_parameters, part.class_parameters)
-
-
 # --- tasks of classes --------------------------------------------------------------------------------------------
 
 
@@ -197,16 +192,6 @@ def test_streams_of_disjoint_classes_share_one_class_order_cut_into_near_equal_t
         assert [set(part) for part in classes] == [set(part) for part in expected]
 
 
-def test_split_deals_at_random():
-    first = [orders.make(SPLIT, LABELS, seed).indices[0] // 100 for seed in range(300)]
-    assert stats.chisquare(np.bincount(first, minlength=10)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("order", [o for o in ONCE + AGAIN if "split" not in o["name"]])
-def test_chunks_that_share_classes_are_of_none(order):
-    assert chunks_of_classes(order, 10, 0) is None
-
-
 def test_split_range_is_split_of_some_of_the_classes():
     order = {"name": "split_range", "first": 4, "last": 8, "tasks": 2}
     stream = orders.make(order, UNEQUAL, 2)
@@ -218,11 +203,10 @@ def test_split_range_is_split_of_some_of_the_classes():
 
 
 def test_ordered_classes_are_cut_as_they_are_numbered():
-    """Five tasks of two: 0 and 1, 2 and 3, …, whatever the seed; of unequal sizes the larger come first."""
+    """Whatever the seed; of unequal sizes the larger come first."""
     for seed in range(3):
-        stream = orders.make({"name": "split_ordered", "tasks": 5}, LABELS, seed)
-        assert [sorted(set(classes)) for classes in chunks(stream, LABELS)] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
-    assert chunks_of_classes({"name": "split_ordered", "tasks": 4}, 10, 4).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+        stream = orders.make({"name": "split_ordered", "tasks": 4}, LABELS, seed)
+        assert [sorted(set(classes)) for classes in chunks(stream, LABELS)] == [[0, 1, 2], [3, 4, 5], [6, 7], [8, 9]]
 
 
 def test_split_two_serves_the_classes_twice_in_disjoint_random_halves():
@@ -409,25 +393,21 @@ def test_permuted_pixels_once_shares_all_items_out_among_the_domains(length, siz
 
 
 def test_domains_depend_neither_on_how_many_there_are_nor_on_the_first():
-    usual, five, first = (
-        orders.make(PIXELS | options, LABELS, 0, pixels=50)
-        for options in ({}, {"tasks": 5}, {"unpermuted_first": True})
+    """With `random_state` as the code of A-GEM: one generator a seed shuffles a fresh list of the pixels a task."""
+    usual, five, first, drawn = (
+        orders.make(PIXELS | options, LABELS, 2, pixels=50)
+        for options in ({}, {"tasks": 5}, {"unpermuted_first": True}, {"random_state": 1234})
     )
     np.testing.assert_array_equal(usual.transforms, five.transforms[:3])
     np.testing.assert_array_equal(usual.indices, five.indices[:3000])
     np.testing.assert_array_equal(first.transforms, [np.arange(50), *usual.transforms[1:]])
     np.testing.assert_array_equal(first.indices, usual.indices)
-
-
-def test_random_state_permutes_pixels_as_a_list_shuffled_by_that_generator():
-    """As the code of A-GEM: one generator a seed, a fresh list of the pixels a task; items as without it."""
-    usual, stream = (orders.make(PIXELS | each, LABELS, 2, pixels=50) for each in ({}, {"random_state": 1234}))
+    np.testing.assert_array_equal(drawn.indices, usual.indices)
     rng = np.random.RandomState(1236)
-    for permutation in stream.transforms:
+    for permutation in drawn.transforms:
         pixels = list(range(50))
         rng.shuffle(pixels)
         assert permutation.tolist() == pixels
-    np.testing.assert_array_equal(stream.indices, usual.indices)
 
 
 def test_random_state_deals_the_classes_of_a_range_as_an_array_shuffled_by_that_generator():
@@ -482,6 +462,10 @@ def test_categories_come_again_and_no_burst_in_the_order_of_the_data():
     assert (np.sort(classes) != classes).any()
 
 
-def test_every_burst_comes_first_as_often_as_any_other():
-    first = [INSTANCE[recorded_stream(None, seed=seed).indices[0]] for seed in range(600)]
-    assert stats.chisquare(np.bincount(first, minlength=30)).pvalue > 0.001
+@pytest.mark.parametrize(
+    ("order", "group"),
+    [(SPLIT, LABELS), ({"name": "random"}, LABELS), ({"name": "instances", "burst": None}, INSTANCE)],
+)
+def test_every_class_and_every_burst_comes_first_as_often_as_any_other(order, group):
+    first = [group[orders.make(order, LABELS, seed, recorded=(INSTANCE, FRAME)).indices[0]] for seed in range(600)]
+    assert stats.chisquare(np.bincount(first, minlength=group[-1] + 1)).pvalue > 0.001
