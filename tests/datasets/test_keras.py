@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import OrderedDict
 
 import numpy as np
 import torch
@@ -43,12 +44,8 @@ STORED = stored()
 
 def package(path, change=lambda name, content: content):
     """Writes a package of npm, with these tensors in two shards, cut through the middle of one; its checksums."""
-    manifest = [
-        {
-            "paths": ["shard1of2.bin", "shard2of2.bin"],
-            "weights": [{"name": n, "shape": list(v.shape), "dtype": "float32"} for n, v in STORED.items()],
-        }
-    ]
+    weights = [{"name": name, "shape": list(held.shape), "dtype": "float32"} for name, held in STORED.items()]
+    manifest = [{"paths": ["shard1of2.bin", "shard2of2.bin"], "weights": weights}]
     content = b"".join(value.tobytes() for value in STORED.values())
     half = len(content) // 2 + 1
     members = {
@@ -106,16 +103,12 @@ def test_the_stem_takes_images_as_torchvision_normalises_them():
     less = torch.tensor([103.939, 116.779, 123.68], dtype=torch.float64)[:, None, None]  # of blue, green and red
     expected = keras_layer(images.flip(1) - less, "conv1", padding=3, stride=2)
 
-    net = nn.Sequential(nn.Conv2d(3, 4, 7, 2, padding=3, bias=False), nn.BatchNorm2d(4))
-    arrays = {
-        name.replace("bn1.", "1.").replace("conv1.", "0."): value
-        for name, value in keras.converted(STORED).items()
-        if name.startswith(("conv1.", "bn1."))
-    }
+    layers = {"conv1": nn.Conv2d(3, 4, 7, 2, padding=3, bias=False), "bn1": nn.BatchNorm2d(4)}
+    arrays = {name: held for name, held in keras.converted(STORED).items() if name.startswith(("conv1.", "bn1."))}
     normalisation = module("models").ResNet50_Weights.IMAGENET1K_V1.transforms()
     mean, std = (torch.tensor(v).double()[:, None, None] for v in (normalisation.mean, normalisation.std))
     with torch.no_grad():
-        found = loaded(net, "", arrays)((images / 255 - mean) / std)
+        found = loaded(nn.Sequential(OrderedDict(layers)), "", arrays)((images / 255 - mean) / std)
     scale = expected.std()
     torch.testing.assert_close(found[..., 2:-2, 2:-2] / scale, expected[..., 2:-2, 2:-2] / scale, rtol=0, atol=1e-5)
     assert 1e-4 < (found - expected).abs().max() / scale < 0.05
