@@ -49,10 +49,6 @@ class Own:
         return self.transform(self.data[i]), self.targets[i]
 
 
-class Bare(list):
-    """A map-style data set that has items alone."""
-
-
 def written(folder, split, order=SPLIT, pixels=None):
     """The file of seed 1's stream of a training split, the stream, and what its positions hold."""
     placed = canonical(split)
@@ -81,7 +77,7 @@ def of_torchvision(split):
 
 
 def of_dictionaries(split, image, label):
-    return Bare({"id": i, label: int(y), image: Image.fromarray(x)} for i, (x, y) in enumerate(zip(*split[:2])))
+    return [{"id": i, label: int(y), image: Image.fromarray(x)} for i, (x, y) in enumerate(zip(*split[:2]))]
 
 
 KEYS = [("image", "label"), ("img", "fine_label"), ("pixel_values", "labels"), ("x", "y"), ("image", "target")]
@@ -90,8 +86,8 @@ FORMS = {
     "arrays": Own,
     "tensors": lambda split: TensorDataset(torch.from_numpy(split.x).movedim(-1, 1), torch.from_numpy(split.y)),
     "tensors as torchvision's": lambda split: Own(Split(*map(torch.from_numpy, split[:2])), lambda image: image),
-    "PIL images": lambda split: Bare((Image.fromarray(x), y) for x, y in zip(*split[:2])),
-    "given": lambda split: Bare((x / 2, y) for x, y in zip(*split[:2])),
+    "PIL images": lambda split: [(Image.fromarray(x), y) for x, y in zip(*split[:2])],
+    "given": lambda split: [(x / 2, y) for x, y in zip(*split[:2])],
     **{f"at {keys}": lambda split, keys=keys: of_dictionaries(split, *keys) for keys in KEYS},
 }
 

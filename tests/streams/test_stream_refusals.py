@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import refusals
 import torch
-from test_dataset import Bare, N, Own, found, official, there
+from test_dataset import N, Own, found, official, there
 from test_oracles import DOM, split
 from test_orders import LABELS, OVERLAPPING, SPLIT
 from test_stream import LABELS as TWENTY
@@ -65,7 +65,7 @@ def without_avalanche(monkeypatch):
 def mistaken(mistake, given, right):
     """A data set whose labels are wrong, and what is given beside it."""
     wrong = Split(right.x, MISTAKES[mistake](right.y))
-    data = Bare(list(zip(*wrong[:2]))) if given == "items" else Own(right if given == "split" else wrong)
+    data = list(zip(*wrong[:2])) if given == "items" else Own(right if given == "split" else wrong)
     return data, wrong if given == "split" else None
 
 
