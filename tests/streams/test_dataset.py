@@ -19,6 +19,7 @@ from clpapers.datasets._torchvision import module
 from clpapers.datasets.arrays import Split, canonical, checksum
 from clpapers.datasets.arrays import save as save_arrays
 from clpapers.streams import orders
+from clpapers.streams.dataset import class_numbers
 from clpapers.streams.stream import DTYPES, ITEM_ORDER, batches, save
 
 PAGE = (Path(__file__).parents[2] / "docs/streams.md").read_text(encoding="utf-8")
@@ -158,7 +159,7 @@ def test_frames_of_instances_are_told_apart_by_what_was_recorded(tmp_path, offic
 
 @pytest.mark.parametrize("kind", [bool, np.int32, np.uint8, np.float64])
 def test_whole_labels_of_any_type_are_class_numbers(kind):
-    assert streams.dataset.class_numbers(np.array([0, 1, 1], kind), 3).tolist() == [0, 1, 1]
+    assert class_numbers(np.array([0, 1, 1], kind), 3).tolist() == [0, 1, 1]
 
 
 def test_a_stream_stays_one_where_a_notebook_loads_the_module_anew(found):
