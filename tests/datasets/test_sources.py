@@ -86,9 +86,9 @@ def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(
 
 
 def test_what_a_killed_run_left_is_cleared_after_a_day(client, tmp_path):
-    old, young = tmp_path / "downloads/.fetching-old", tmp_path / "downloads/.fetching-young"
-    for remains in (old, young):
-        made.write_folder(remains, {"half": b"half"})
+    old, young = (
+        made.write_folder(tmp_path / f"downloads/.fetching-{age}", {"half": b"half"}) for age in ("old", "young")
+    )
     os.utime(old, (0, 0))
     client("npm", "echo x > data-1.2.3.tgz")
     packages.npm("data", "1.2.3", tmp_path / "downloads")
