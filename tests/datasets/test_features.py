@@ -14,84 +14,73 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
+def ready():
+    """How torchvision normalises the images of these weights."""
+    return module("models").ResNet50_Weights.IMAGENET1K_V1.transforms()
+
+
+@pytest.fixture(scope="module")
 def whole():
-    """torchvision's ResNet-50, with running statistics unlike those it begins with."""
+    """torchvision's ResNet-50 up to its pooled outputs, with running statistics unlike those it begins with."""
+    torch.set_num_threads(1)  # as the features themselves are made
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = module("models").resnet50(weights=None)
-        net.train()(torch.randn(8, 3, 32, 32))
+        net.train()(torch.randn(4, 3, 32, 32))
+        net.fc = nn.Identity()
     return net.eval()
 
 
 @pytest.fixture(scope="module")
 def weights(whole):
     """What `datasets.weights` would store of it."""
-    kept = {n: v for n, v in whole.state_dict().items() if v.is_floating_point() and not n.startswith("fc.")}
-    return {name: value.numpy().copy() for name, value in kept.items()}
+    return {n: value.numpy().copy() for n, value in whole.state_dict().items() if value.is_floating_point()}
 
 
 def images(n, side, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (n, side, side, 3), dtype=np.uint8)
 
 
-def test_they_are_torchvisions_pooled_outputs_on_unit_length(whole, weights):
-    x = images(features.BATCH + 3, 40)
-    found = features.features(features.resnet50(weights), x, 48)
+@pytest.fixture(scope="module")
+def net(weights):
+    return features.resnet50(weights)
+
+
+def test_they_are_torchvisions_pooled_outputs_on_unit_length(whole, net, ready):
+    x = images(features.BATCH + 3, 24)
+    found = features.features(net, x, 32)
     assert (found.shape, found.dtype) == ((features.BATCH + 3, 1, 1, 2048), np.float32)
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, rtol=1e-6)
 
-    pooled = []
-    hook = whole.avgpool.register_forward_hook(lambda net, given, made: pooled.append(made.flatten(1)))
     transforms = module("transforms")
-    ready = module("models").ResNet50_Weights.IMAGENET1K_V1.transforms()
-    prepare = transforms.Compose(
-        [transforms.Resize((48, 48), antialias=True), transforms.Normalize(ready.mean, ready.std)]
-    )
+    prepare = [transforms.Resize((32, 32), antialias=True), transforms.Normalize(ready.mean, ready.std)]
     with torch.no_grad():
-        whole(prepare(torch.from_numpy(x).permute(0, 3, 1, 2) / 255))
-    hook.remove()
-    expected = (pooled[0] / pooled[0].norm(dim=1, keepdim=True)).numpy()
-    np.testing.assert_allclose(found[:, 0, 0], expected, atol=2e-5)
-    assert np.array_equal(found, features.features(features.resnet50(weights), x, 48))
-
-
-class Pixels(nn.Module):
-    """A net that gives back its input."""
-
-    def __init__(self):
-        super().__init__()
-        self.unused = nn.Parameter(torch.zeros(1))
-
-    def forward(self, x):
-        return x.flatten(1)
+        pooled = whole(transforms.Compose(prepare)(torch.from_numpy(x).permute(0, 3, 1, 2) / 255))
+    np.testing.assert_allclose(found[:, 0, 0], nn.functional.normalize(pooled), atol=2e-5)
 
 
 @pytest.mark.parametrize("size", [16, 24, 40])
-def test_images_are_resized_as_pillow_does(size):
+def test_images_are_resized_as_pillow_does(size, ready):
     x = images(3, 24)
     expected = [np.asarray(Image.fromarray(each).resize((size, size), Image.Resampling.BILINEAR)) for each in x]
-    ready = module("models").ResNet50_Weights.IMAGENET1K_V1.transforms()
     expected = (np.stack(expected) / 255 - ready.mean) / ready.std
     expected = expected.transpose(0, 3, 1, 2).reshape(3, -1)
-    found = features.features(Pixels(), x, size)[:, 0, 0] * np.linalg.norm(expected, axis=1, keepdims=True)
+    same = nn.Sequential(nn.Flatten(), nn.PReLU(init=1))  # gives back its input
+    found = features.features(same, x, size)[:, 0, 0] * np.linalg.norm(expected, axis=1, keepdims=True)
     assert np.abs(found - expected).max() < 1.1 / 255 / min(ready.std)  # Pillow rounds to grey levels, twice
 
 
-def test_the_first_version_differs_in_its_strides_alone(weights):
-    later, first = features.resnet50(weights), features.resnet50(weights | {"strided": np.array("conv1")})
-    assert all(torch.equal(value, later.state_dict()[name]) for name, value in first.state_dict().items())
-    strides = [{n: m.stride for n, m in net.named_modules() if isinstance(m, nn.Conv2d)} for net in (later, first)]
-    changed = {
-        name: (strides[0][name], strides[1][name]) for name in strides[0] if strides[0][name] != strides[1][name]
-    }
-    assert changed == {
-        f"layer{stage}.0.{layer}": each
-        for stage in (2, 3, 4)
-        for layer, each in (("conv1", ((1, 1), (2, 2))), ("conv2", ((2, 2), (1, 1))))
+def test_the_first_version_differs_in_its_strides_alone(weights, net):
+    first, strides = features.resnet50(weights | {"strided": np.array("conv1")}), {}
+    assert all(torch.equal(value, net.state_dict()[name]) for name, value in first.state_dict().items())
+    for name, layer in net.named_modules():
+        if isinstance(layer, nn.Conv2d) and layer.stride != first.get_submodule(name).stride:
+            strides[name] = (layer.stride, first.get_submodule(name).stride)
+    assert strides == {f"layer{k}.0.conv1": ((1, 1), (2, 2)) for k in (2, 3, 4)} | {
+        f"layer{k}.0.conv2": ((2, 2), (1, 1)) for k in (2, 3, 4)
     }
     x = images(2, 32)
-    apart = np.abs(features.features(later, x, 32) - features.features(first, x, 32)).max()
-    assert apart > 0.01
+    assert np.abs(features.features(net, x, 32) - features.features(first, x, 32)).max() > 0.01
 
 
 def test_categories_make_classes_of_classes_and_instances_of_what_these_were():
@@ -115,28 +104,26 @@ def test_thinning_keeps_evenly_spaced_places_of_each_group_and_the_order():
     assert features.thinned(Split(split.x, y), y, np.arange(9), 1).x.tolist() == [0, 6]
 
 
-def test_a_file_of_features_is_laid_out_as_a_data_set_and_made_the_same_twice(weights, tmp_path):
-    instances = {"instance": np.array([1, 0, 2]), "frame": np.array([0, 0, 0])}
+def test_a_file_of_features_is_laid_out_as_a_data_set_and_made_the_same_twice(weights, net, tmp_path):
     splits = {
-        "train": Split(images(3, 32), np.array([0, 0, 1]), **instances),
+        "train": Split(images(3, 32), np.array([0, 0, 1]), np.array([1, 0, 2]), np.array([0, 0, 0])),
         "test": Split(images(2, 32, 1), np.array([0, 1])),
     }
     arrays.save(tmp_path / "photos.npz", splits, ["a", "b"])
     np.savez(tmp_path / "weights.npz", **weights)
 
     def build(name, **spec):
-        out = tmp_path / f"{name}.npz"
-        features.build({"features": {"size": 32}, **spec}, tmp_path / "photos.npz", tmp_path / "weights.npz", CPU, out)
+        out, spec = tmp_path / f"{name}.npz", {"features": {"size": 32}, "classes": ["a", "b"]} | spec
+        features.build(spec, tmp_path / "photos.npz", tmp_path / "weights.npz", CPU, out)
         return out
 
-    made = build("features", classes=["a", "b"])
+    made = build("features")
     for which, split in splits.items():
         found = arrays.load(made, which)
-        np.testing.assert_allclose(found.x, features.features(features.resnet50(weights), split.x, 32), atol=2e-5)
-        assert found.y.tolist() == split.y.tolist()
-    assert [column.tolist() for column in arrays.instances(made)] == [[1, 0, 2], [0, 0, 0]]
-    assert arrays.load(made, "test").instance is None
-    assert build("again", classes=["a", "b"]).read_bytes() == made.read_bytes()
+        np.testing.assert_allclose(found.x, features.features(net, split.x, 32), atol=2e-5)
+        for here, there in zip(found[1:], split[1:]):
+            np.testing.assert_array_equal(here, there)
+    assert build("again").read_bytes() == made.read_bytes()
 
     grouped = build("grouped", classes=["B", "A"], categories={"B": ["b"], "A": ["a"]})
     assert arrays.labels(grouped, "train").tolist() == [0, 1, 1]

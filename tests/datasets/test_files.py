@@ -1,7 +1,5 @@
 """Folders and archives as named bytes, and what archives are refused for."""
 
-import shutil
-
 import numpy as np
 import official_formats as made
 import pytest
@@ -23,26 +21,20 @@ def written(form, path, content):
 @pytest.mark.parametrize("form", ["folder", "zip", "tar", "tgz"])
 def test_every_form_holds_the_same_files(form, tmp_path):
     held = written(form, tmp_path, CONTENT)
-    assert set(held.paths) == set(CONTENT)
-    assert all(held.read(name) == content for name, content in CONTENT.items())
+    assert {name: held.read(name) for name in held.paths} == CONTENT
     assert held.find("a.bin") == "top/a.bin"  # the least deep
     assert held.find("in") is None  # not a whole part of a path
-    with pytest.raises(SourceError, match=r"nothing\.txt is missing"):
-        held.read("nothing.txt")
 
 
 @pytest.mark.parametrize("form", ["zip", "tar", "tgz"])
 def test_damage_anywhere_is_a_source_error_or_shows_in_the_bytes(form, tmp_path):
     """Cut short or with a byte changed, an archive fails as a SourceError or gives altered content."""
-    made_whole = tmp_path / f"whole.{form}"
-    {"zip": made.write_zip}.get(form, made.write_tar)(made_whole, CONTENT, *(["w"] if form == "tar" else []))
-    whole = made_whole.read_bytes()
-    rng = np.random.default_rng(1)
-    refused = 0
+    path = tmp_path / f"x.{form}"
+    written(form, tmp_path, CONTENT)
+    whole, rng, refused = path.read_bytes(), np.random.default_rng(1), 0
     for trial in range(120):
         place = int(rng.integers(len(whole)))
         changed = whole[:place] + bytes([whole[place] ^ int(rng.integers(1, 256))]) + whole[place + 1 :]
-        path = tmp_path / f"x.{form}"
         path.write_bytes(whole[:place] if trial % 2 else changed)
         try:
             held = files.archive(path)
@@ -59,15 +51,3 @@ def test_nothing_is_written_wherever_a_member_leads(form, tmp_path):
     assert held.read("top/a.bin") == CONTENT["top/a.bin"]
     assert held.read("top/c") == b"see"
     assert {path.name for path in tmp_path.rglob("*")} == {"downloads", f"x.{form}"}
-
-
-def test_the_disks_own_errors_are_not_blamed_on_the_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        files.archive(tmp_path / "x.tar")
-
-
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
-def test_a_debian_package_that_is_none(tmp_path):
-    (tmp_path / "x.deb").write_bytes(b"!<arch>\n")
-    with pytest.raises(SourceError, match=r"x\.deb"):
-        files.archive(tmp_path / "x.deb")

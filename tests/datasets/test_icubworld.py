@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import official_formats as made
 import pytest
+from official_formats import held
 
-from clpapers.datasets import arrays, files
-from clpapers.datasets.build import DatasetError, build
+from clpapers.datasets import arrays
+from clpapers.datasets.build import DatasetError
 from clpapers.datasets.formats import icubworld
 
 THINGS = ("bananas", "cans", "pears")
@@ -39,15 +40,6 @@ def official(root="iCubWorld/", kind="PPM"):
             large = f"{root}test/robot/{name}/{name}_a/{frame}.{suffix}"
             content[large] = made.image(picture(label, 8, frame, 12), kind)
     return content
-
-
-def held(content):
-    return files.Files("here", content, bytes)
-
-
-def run(tmp_path, spec=SPEC, **options):
-    places = {"data_folder": tmp_path / "data", "downloads": tmp_path / "downloads", "out": tmp_path / "set.npz"}
-    return build("icub", spec, **places, **{"standin": None, "allow_partial": False, **options})
 
 
 @pytest.mark.parametrize(("root", "kind"), [("iCubWorld/", "PPM"), ("", "PNG"), ("mine/iCubWorld/", "PPM")])
@@ -83,32 +75,26 @@ HELLO = {f"{who}/{part}/{name}/0.jpg": b"" for who in ("human", "robot") for par
          for name in ("octopus", "turtle")}  # fmt: skip
 
 
-def test_built_from_the_users_folder(tmp_path):
+def test_built_from_the_users_folder(build, tmp_path):
     made.write_zip(tmp_path / "data/icub/iCubWorld.zip", official())
-    info = run(tmp_path)
+    info = build(SPEC, "icub")
     assert (info["source"], info["proof"], info["train"], info["test"]) == ("folder", "counts only", 72, 12)
-    expected = arrays.canonical(icubworld.decode(held(official()), SPEC)["train"])
-    for here, there in zip(arrays.load(tmp_path / "set.npz", "train"), expected):
-        np.testing.assert_array_equal(here, there)
-    np.testing.assert_array_equal(arrays.instances(tmp_path / "set.npz"), expected[2:])
-    other = SPEC | {"test_set": "demonstrator", "folder": "icub"}
-    places = {"data_folder": tmp_path / "data", "downloads": tmp_path / "downloads", "out": tmp_path / "other.npz"}
-    build("icub_demonstrator", other, **places, standin=None, allow_partial=False)
-    assert (arrays.load(tmp_path / "other.npz", "test").x[..., 1] == 210).all()
+    label, thing, frame = (arrays.load(tmp_path / "out/icub.npz", "train").x[:, 0, 0] // (40, 30, 5)).T
+    np.testing.assert_array_equal(arrays.labels(tmp_path / "out/icub.npz", "train"), label)
+    np.testing.assert_array_equal(arrays.instances(tmp_path / "out/icub.npz"), [2 * label + thing, frame])
+    build(SPEC | {"test_set": "demonstrator", "folder": "icub"}, "other")
+    assert (arrays.load(tmp_path / "out/other.npz", "test").x[..., 1] == 210).all()
 
 
-def test_an_archive_without_an_md5_is_left_to_the_user_and_one_with_it_is_fetched(tmp_path, web):
-    body = made.write_zip(tmp_path / "made.zip", official()).read_bytes()
-    web.pages["/iCubWorld.zip"] = body
+def test_an_archive_without_an_md5_is_left_to_the_user_and_one_with_it_is_fetched(build, tmp_path, web, left):
+    body = web.pages["/iCubWorld.zip"] = made.write_zip(tmp_path / "made.zip", official()).read_bytes()
     archive = ARCHIVE | {"url": f"{web.url}/iCubWorld.zip"}
-    unknown = made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS)
     with pytest.raises(DatasetError) as refusal:
-        run(tmp_path, unknown)
+        build(made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS), "icub")
     told = str(refusal.value)
     assert f"put iCubWorld.zip ({web.url}/iCubWorld.zip, MD5 unknown) into {tmp_path / 'data/icub'}/" in told
     assert "its MD5 is not known, so it is not fetched" in told
-    assert not (tmp_path / "downloads").exists()
+    assert left() == []
     archive["md5"] = hashlib.md5(body).hexdigest()
-    known = made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS)
-    info = run(tmp_path, known)
+    info = build(made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS), "icub")
     assert (info["source"], info["proof"]) == ("archive", "archive MD5")

@@ -33,9 +33,8 @@ def test_entropies_mirror():
 
 
 def test_wide_distributions_approach_the_log_of_the_bins():
-    normal, beta = entropy.entropies(np.array([0.5]), np.array([50.0]))  # flat; out of appendix E's range
-    assert normal[0] == pytest.approx(math.log(1000), abs=1e-6)
-    assert beta[0] == pytest.approx(math.log(1000), abs=1e-6)
+    flat = np.ravel(entropy.entropies(np.array([0.5]), np.array([50.0])))  # out of appendix E's range
+    np.testing.assert_allclose(flat, math.log(1000), atol=1e-6)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1e-300, 1e-9])
@@ -47,20 +46,21 @@ def test_tiny_standard_deviations_stay_finite(mu, sigma):
         assert normal == beta == 0
 
 
-def test_ratios_depend_neither_on_chunks_nor_on_their_number(monkeypatch):
-    whole = entropy.entropy_captured(60, 4)
-    monkeypatch.setattr(entropy, "CHUNK", 7)
-    np.testing.assert_array_equal(entropy.entropy_captured(60, 4), whole)
+def test_ratios_depend_neither_on_their_number_nor_on_what_is_evaluated_together():
+    whole = entropy.entropy_captured(520, 4)
     np.testing.assert_array_equal(entropy.entropy_captured(20, 4), whole[:20])
-    assert (entropy.entropy_captured(60, 5) != whole).any()
+    mu, sigma = np.random.default_rng(0).random((2, 520)) / 2
+    apart = np.concatenate([entropy.entropies(mu[k : k + 7], sigma[k : k + 7]) for k in range(490, 520, 7)], axis=1)
+    np.testing.assert_array_equal(np.array(entropy.entropies(mu, sigma))[:, 490:], apart)
+    assert (entropy.entropy_captured(520, 5) != whole).any()
 
 
-def test_nothing_to_capture_counts_as_captured(monkeypatch):
-    monkeypatch.setattr(entropy, "entropies", lambda mu, sigma: (np.array([0, 2e-16, 2.0]), np.array([0, 0, 1.0])))
-    assert entropy.entropy_captured(3, 0).tolist() == [1, 1, 0.5]
+def test_nothing_to_capture_counts_as_captured():
+    """Seed 376's number 21 has a deviation of 8e-6, a hundredth of a bin."""
+    assert entropy.entropy_captured(22, 376)[21] == 1
 
 
 def test_the_beta_captures_what_the_paper_says():
-    ratios = entropy.entropy_captured(3000, 0)
+    ratios = entropy.entropy_captured(1000, 0)
     assert np.isfinite(ratios).all()
     assert abs(ratios.mean() - 0.9984) < 0.0005

@@ -1,6 +1,7 @@
 """What no order, no stream file and no data set of a stream may be, by `cases.yaml`."""
 
 # ruff: noqa: F401, F811, names that cases.yaml uses and fixtures
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import numpy as np
 import pytest
 import refusals
 import torch
-from test_dataset import Bare, N, Own, official, written
+from test_dataset import N, Own, found, official, there
 from test_oracles import DOM, split
 from test_orders import LABELS, OVERLAPPING, SPLIT
 from test_stream import LABELS as TWENTY
-from torch.utils.data import ConcatDataset, IterableDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
 from clpapers import streams
+from clpapers.datasets import arrays
 from clpapers.datasets.arrays import Split
 from clpapers.streams import oracles, orders, stream
 from clpapers.streams.dataset import labels_of
@@ -43,15 +45,27 @@ def s():
     return orders.make({"name": "split", "tasks": 4}, TWENTY, 2)
 
 
-@pytest.fixture
-def file(tmp_path, official):
-    return written(tmp_path, official)[0]
+def of_features(there):
+    """The stream of a data set of features, in the place of another."""
+    stream.save(replace(there.made, data=("cifar100_resnet50", "as in its file", "0" * 64)), there.file)
+
+
+def features():
+    """A file of features."""
+    table = Split(np.zeros((2, 3), np.float32), np.arange(2))
+    arrays.save(Path("features.npz"), {"train": table, "test": table}, ["a", "b"])
+    return Path("features.npz")
+
+
+def without_avalanche(monkeypatch):
+    for name in ("avalanche", "avalanche.benchmarks"):
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 def mistaken(mistake, given, right):
     """A data set whose labels are wrong, and what is given beside it."""
     wrong = Split(right.x, MISTAKES[mistake](right.y))
-    data = Bare(list(zip(*wrong[:2]))) if given == "items" else Own(right if given == "split" else wrong)
+    data = list(zip(*wrong[:2])) if given == "items" else Own(right if given == "split" else wrong)
     return data, wrong if given == "split" else None
 
 
