@@ -9,7 +9,7 @@ import pytest
 import world
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
-from world import PAPER, Project
+from world import PAPER, ROOT, Project
 
 MADE_OF_RUNS = ("metrics", "targets", "runs/nets", "runs/index.csv", "runs/index.record.json", "streams/toy-13-17-10")
 TOLD = ("logs", "benchmarks", "choices", "machine.json")
@@ -67,6 +67,16 @@ def working_copy(project, folder, monkeypatch, *left_out):
     monkeypatch.chdir(folder)
     jobs._at_paper_scale.cache_clear()
     return folder
+
+
+@pytest.fixture
+def unbuilt(tmp_path, monkeypatch):
+    """The project's own configuration and nothing built, as the working folder; a file of it may be replaced."""
+    (tmp_path / "config").mkdir()
+    for name in ("workflow", *(f"config/{path.name}" for path in (ROOT / "config").iterdir())):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
