@@ -71,10 +71,10 @@ def working_copy(project, folder, monkeypatch, *left_out):
 
 @pytest.fixture
 def unbuilt(tmp_path, monkeypatch):
-    """The project's own configuration and nothing built, as the working folder; a file of it may be replaced."""
-    (tmp_path / "config").mkdir()
-    for name in ("workflow", *(f"config/{path.name}" for path in (ROOT / "config").iterdir())):
-        (tmp_path / name).symlink_to(ROOT / name)
+    """The project's own configuration and nothing built, as the working folder: its files are links."""
+    for part in ("config", "workflow"):
+        left_out = shutil.ignore_patterns("outside")
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out, copy_function=os.symlink)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
