@@ -194,7 +194,7 @@ def test_rehearsals_are_of_targets_or_of_cells_by_hash(unbuilt):
     rows = {}
     for cell in {cell.hash: cell for _, cell in plan.targets["stf/table1"].cells}.values():
         shape = plan.datasets[cell.spec["dataset"]]["shape"]
-        rows[cell] = costs.Row(costs.kind(cell.spec, shape, len(plan.blocks(cell)[0])), 1, *[1.0] * 4, "", 1.0, "a")
+        rows[cell] = costs.Row(costs.kind(cell.spec, shape, len(plan.blocks(cell)[0])), 1, *[1.0] * 4, "", 0.5, "a")
     lacking = {cell: row.kind for cell, row in rows.items() if row.kind.learner == "er"}
     one = next(iter(lacking))
     for name, measured in ((one.hash, {lacking[one]}), ("stf/table1", set(lacking.values()))):
