@@ -14,8 +14,7 @@ from clpapers.cli.new import TEMPLATES
 from clpapers.provenance import sha256
 
 FILES = [TABLE, TABLE.replace("csv", "reported.csv"), TABLE.replace("csv", "paired.csv")]
-EXAMPLES = ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
-SHAPES = {path.stem: path for path in (*(HERE / "methods").glob("*.py"), *EXAMPLES)}
+SHAPES = *(HERE / "methods").glob("*.py"), ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
 CONTRACTS = {
     "test_a_learner_takes_what_it_declares",
     "test_what_a_learner_declares_is_there",
@@ -109,15 +108,11 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
         assert built.results() == results
 
 
-@pytest.mark.parametrize("names", [["masks", "remembers", "means"], ["expanding", "lwf", "by_task"]])
-def test_a_paper_is_built_with_methods_of_every_shape(names, built):
+def test_a_paper_is_built_with_methods_of_every_shape(built):
     """A row for each; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
-    files = []
-    for name in names:
-        files.append(built.folder.parent / f"{name}.py")
-        shutil.copy(SHAPES[name], files[-1])
+    files = [shutil.copy(path, built.folder.parent) for path in SHAPES]
     assert "Traceback" not in built.build("all", *with_methods(*files))
-    assert {f"{name} §" for name in names} <= set(rows(built))
+    assert {f"{path.stem} §" for path in SHAPES} <= set(rows(built))
 
 
 def test_a_method_of_the_project_is_one_file_and_a_line_in_a_papers_file(project):

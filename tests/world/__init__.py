@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import fcntl
@@ -129,6 +130,14 @@ class Project:
         """The result files of runs on MNIST, sorted, with their times of modification."""
         files = sorted((self.folder / "results/mini/runs/mnist").glob(f"*/{learner}-*/seed*.json"))
         return {str(p.relative_to(self.folder)): p.stat().st_mtime_ns for p in files if not p.match("*.record.json")}
+
+    def notes(self, folder: str) -> dict[str, Path]:
+        """Snakemake's notes on files, below a folder: the note's file by the path that it is of."""
+        files = [path for path in (self.folder / folder).rglob("*") if path.is_file()]
+        names = [
+            "".join(each.removeprefix("@") for each in path.relative_to(self.folder / folder).parts) for path in files
+        ]
+        return {base64.b64decode(name).decode(): path for name, path in zip(names, files)}
 
     # commands
 

@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 
 from clpapers import cli, provenance
-from clpapers.archive.imported import folder_of
-from clpapers.config.plan import Plan
 from clpapers.graph import jobs
 from world import HERE, git
 
@@ -64,16 +62,6 @@ def fewer_right(content, by=1):
     counts = content["seeds"][0]["test"]["none"]
     most = max(range(len(counts["correct"])), key=counts["correct"].__getitem__)
     counts["correct"][most] -= by
-
-
-OWN = Plan.results
-
-
-def imported_first(plan, cell, seeds=None):
-    """`Plan.results` with imported runs in place of those that could be trained, where they are there."""
-    files = OWN(plan, cell, seeds)
-    places = {path: folder_of(plan.scale) / Path(*path.parts[3:]) for path in files}
-    return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
 
 ENTRY = json.loads((HERE / "entry.json").read_text())
