@@ -38,14 +38,6 @@ def test_a_run_that_shares_a_card_counts_its_part(whole, single, table, ran):
     assert card_costs.measure(whole, {single.hash: [on_a_core]}, table) == []
 
 
-def test_a_table_is_read_as_it_was_written(tmp_path):
-    given = [row(("er", NET, "28x28x1"), 0.0125), row(("ewc", OTHER, "32x32x3"), None)]
-    file = tmp_path / "cards.csv"
-    file.write_text(card_costs.text(given))
-    assert list(card_costs.read(file).values()) == given
-    assert card_costs.read(tmp_path / "none.csv") == {}
-
-
 def test_the_most_similar_kinds_tell_the_seconds(whole, single, card_rows):
     learner, net, shape = card_costs.key_of(whole, single)
     any_other, similar, own = ("a", OTHER, "1x1x1"), ("b", net, shape), (learner, net, shape)

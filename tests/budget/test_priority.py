@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import json
-import math
 import re
 import subprocess
 import time
@@ -216,16 +215,6 @@ def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_nei
     chosen = whole.using(found.choice)
     left = chosen.unrun(chosen.targets["stf/table1"])
     assert (left.runs, left.wanted) == (left.wanted - len(chosen.present(chosen.targets["stf/table1"]).cells), 480)
-
-
-def test_all_hours_choose_all_that_can_be_had(whole, choose):
-    found = choose(["stf"], math.inf)
-    assert not found.choice.unrun
-    cells = {cell.hash: cell for target in targets_of(whole, ["stf"]) for _, cell in target.cells}
-    assert len(cells) > 20
-    assert {key: found.choice.seeds(key) for key in cells} == {
-        key: set(whole.seeds_of(cell)) for key, cell in cells.items()
-    }
 
 
 def test_runs_of_papers_that_are_not_asked_for_may_be_there(whole, choose):

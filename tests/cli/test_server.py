@@ -262,14 +262,6 @@ def test_it_ends_with_the_process_that_started_it_its_jobs_done():
     assert not Path(address).parent.exists()
 
 
-def test_two_builds_have_two(serving):
-    first = os.environ[SERVER]
-    with started() as other:
-        assert os.environ[SERVER] != first
-        assert told_by(job())["parent"] == other.pid
-        assert told_by(job(own={SERVER: first}))["parent"] == serving.pid
-
-
 def test_what_is_no_request_disturbs_nothing(serving):
     for message in (b"", b"x", bytes(8), b"\xff" * 8, (5).to_bytes(8, "big") + b"a"):
         with socket.socket(socket.AF_UNIX) as link:

@@ -109,16 +109,6 @@ def test_every_result_has_a_record_and_every_record_is_true(finished):
     assert net == {"name": "cnn", "width": 2}  # and not that of `stf`
 
 
-def test_lineage_reaches_the_data(finished):
-    done = finished.clpapers("lineage", TABLE.replace("csv", "md"))
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0
-    assert lines[0].startswith("results/mini/targets/mini/table1.md")
-    assert sum("/runs/mnist/" in line and line.strip().startswith("results") for line in lines) == 4
-    assert any("data mnist from standin" in line for line in lines)
-    assert not re.search("CHANGED|MISSING|NOT AS RECORDED", done.stdout)
-
-
 def test_jobs_make_the_same_files_of_the_same_files_by_the_same_code_as_rules(finished, monkeypatch):
     """Snakemake notes of each file that it has made what it was made of, and the params of the rule."""
     monkeypatch.chdir(finished.folder)

@@ -46,48 +46,57 @@ def rows(project):
     return list(dict.fromkeys(line["row"] for line in csv.DictReader(project.read(TABLE).splitlines())))
 
 
-def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
+def test_a_file_becomes_a_row_with_a_page_and_an_edit_of_it_trains_it_alone(built, file):
     before = built.runs()
-    waits = built.build("all", *with_methods(file), "hours=0")
-    assert "Nothing to be done" not in waits
-    page = built.read(TABLE.replace("csv", "html"))
-    (told,) = re.findall(
-        r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", page
-    )
+    assert "Nothing to be done" not in built.build("all", *with_methods(file), "hours=0")
+    takes = r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\."
+    (told,) = re.findall(takes, built.read(TABLE.replace("csv", "html")))
     assert "4 runs are there; training 2 more" in built.build(TABLE, "-n", "--config", told)
 
-    built.build(*FILES, *with_methods(file))
+    # Its row, and the path of its page.
+    said = built.build("all", *with_methods(file))
     after = built.runs()
     assert before.items() <= after.items()
     new = sorted(after.keys() - before.keys())
-    assert [re.sub("mine-[0-9a-f]{10}", "mine", path.split("/", 5)[5]) for path in new] == [
-        "mine/seed0.json",
-        "mine/seed1.json",
-    ]
+    assert [re.sub(r".*/mine-[0-9a-f]{10}/", "", path) for path in new] == ["seed0.json", "seed1.json"]
     assert rows(built) == ["ER", "ACE", "mine §", "Random guess (expected)"]
     shown = built.read(TABLE.replace("csv", "md"))
     assert "§ Not of the paper: mine, of a file with digest" in shown
     assert re.search(r"\| mine § +\| MNIST +\| final_accuracy +\| \d of 3 +\| ER ", shown)
-    pairs = built.read(FILES[2])
-    assert [line.split(",")[2:4] for line in pairs.splitlines()[1:]].count(["ER", "mine §"]) == 2
+    ends = r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$"
+    (last,) = re.findall(ends, said, re.M)
+    command, target, cores, *settings = shlex.split(last)
+    assert (command, target, cores) == ("snakemake", "report", "--cores")
+    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", built.build(target, *settings), re.M)
+    shown = built.read(page)
+    assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
+    assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
+    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
+        assert part in shown, part
+    pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
+    assert len(pairs) == 4
+    assert [pair["first"] for pair in pairs].count("ER") == 2
+    for pair in pairs:
+        assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown
 
+    # Its file is among what it was made of, wherever that goes.
     record = json.loads(built.read(new[0].replace(".json", ".record.json")))
     (copy,) = (item for item in record["inputs"] if item["path"].endswith(".py"))
     assert copy["sha256"] == sha256(file)
     assert record["cell"]["learner"] == {"name": "mine", "file": copy["path"]}
-    built.audit()
     crate = built.folder.parent / "crate"
     exported = built.clpapers("export", "mini/table1", "--out", str(crate))
     assert exported.returncode == 0, exported.stdout
     assert (crate / copy["path"]).read_bytes() == file.read_bytes()
 
+    # An edit of its code trains it anew, and nothing else.
     change(file, "# [B, K]", "# logits")
     assert "Nothing to be done" in built.build(*FILES, "-n", *with_methods(file))
     change(file, "loss.backward()", "(0.5 * loss).backward()")
     built.build(*FILES, *with_methods(file))
     assert after.items() <= built.runs().items()
     assert len(built.runs()) == len(after) + 2
-    built.audit()
+    built.audit("mini/table1")
 
     # Where it does not fit, a footnote says why; a mistake is one line before anything starts.
     change(file, "class Mine(", 'DECLARATION = {"needs": {"net.name": ["cnn"]}}\n\n\nclass Mine(')
@@ -130,21 +139,3 @@ def test_a_method_of_the_project_is_one_file_and_a_line_in_a_papers_file(project
     ran = project.python("pytest", *tests, "-k", "weighted_replay", "-rp", "-p", "no:cacheprovider")
     assert ran.returncode == 0, ran.stdout
     assert set(re.findall(r"^PASSED \S+::(\w+)\[", ran.stdout, re.MULTILINE)) >= CONTRACTS
-
-
-def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
-    said = built.build("all", *with_methods(file))
-    ends = r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$"
-    (last,) = re.findall(ends, said, re.M)
-    command, target, cores, *settings = shlex.split(last)
-    assert (command, target, cores) == ("snakemake", "report", "--cores")
-    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", built.build(target, *settings), re.M)
-    shown = built.read(page)
-    assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
-    assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
-    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
-        assert part in shown, part
-    pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
-    assert len(pairs) == 4
-    for pair in pairs:
-        assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown
