@@ -73,9 +73,11 @@ def started():
         with patch.context() as own:
             own.delenv("PYTEST_CURRENT_TEST")
             begun = server.start()
-        yield begun
-        begun.kill()
-        begun.wait()
+        try:
+            yield begun
+        finally:
+            begun.kill()
+            begun.wait()
 
 
 @pytest.fixture(scope="module")
