@@ -1,4 +1,4 @@
-"""Nothing is built where these tests run; plans of the project's papers, and the files of runs that have finished."""
+"""Nothing is built where these tests run but the files of runs that have finished."""
 
 import json
 from pathlib import Path
@@ -6,24 +6,12 @@ from pathlib import Path
 import pytest
 
 from clpapers.budget import card_costs
-from clpapers.config.plan import Plan
-from clpapers.config.settings import all_papers
 from clpapers.provenance import record_path
 
 
 @pytest.fixture(autouse=True)
 def nothing_built(unbuilt):
     """Whatever was trained or imported where the tests run."""
-
-
-@pytest.fixture(scope="session")
-def everything():
-    return Plan("smoke", all_papers())
-
-
-@pytest.fixture(scope="session")
-def whole():
-    return Plan("paper", all_papers())
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import tarfile
 from pathlib import Path
 
-import pytest
 import torch
 
 from clpapers.bundle.pack import pack
@@ -16,24 +15,20 @@ from clpapers.provenance import record_path
 from clpapers.runs import loop
 
 
-@pytest.fixture
-def packed(unbuilt):
-    """The jobs in a bundle of some runs, whose inputs are empty files."""
+def packed(plan, runs, stack=1):
+    """The jobs in a bundle of some runs; inputs that are not there are empty files."""
 
-    def jobs_of(plan, runs, stack):
-        def make(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-            return ""
+    def make(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return ""
 
-        pack(plan, runs, Path("bundle.tgz"), make=make, seconds={}, of_card={}, stack=stack)
-        with tarfile.open("bundle.tgz") as tar:
-            return json.load(tar.extractfile("bundle/jobs.json"))
-
-    return jobs_of
+    pack(plan, runs, Path("bundle.tgz"), make=make, seconds={}, of_card={}, stack=stack)
+    with tarfile.open("bundle.tgz") as tar:
+        return json.load(tar.extractfile("bundle/jobs.json"))
 
 
-def test_neighbours_share_a_job_and_one_whose_inputs_are_not_sound_says_so_in_one_line(packed):
+def test_neighbours_share_a_job_and_one_whose_inputs_are_not_sound_says_so_in_one_line(unbuilt):
     plan = Plan("paper", ["stf"])
     cell = plan.targets["stf/table1"].cells[0][1]
     listed = packed(plan, [(cell.hash, seed) for seed in (5, 7, 1, 0, 3)], 4)
@@ -61,16 +56,28 @@ def test_memory_that_runs_out_on_a_card_is_told_in_one_line(here, monkeypatch):
     assert list(file.parent.glob(".*.checkpoint")) == []
 
 
-def test_gans_that_travel_are_those_of_the_plan(packed):
-    """Their file, the stream that they are trained along, and so the order of the job's inputs."""
-    plan = Plan("smoke", ["desiderata"])
-    shared = next(iter(gans.shared(plan).values()))
-    user = next(cell for cell in plan.cells.values() if gans.of_cell(plan, cell) is shared)
-    seed = min(shared.seeds)
-    for job, command in zip(packed(plan, [(user.hash, seed)], 1), ("gans", "train"), strict=True):
-        there = bundle_worker.PackedJob(job, {"cuda": None}).job
-        assert job["command"] == command
-        assert there.inputs == jobs.job_of(plan, Path(job["out"])).inputs
-        (travelled,) = (each for each in there.subject if isinstance(each, gans.Gans))
-        assert (travelled.file(seed), travelled.stream(seed)) == (shared.file(seed), shared.stream(seed))
-        assert travelled.spec == shared.spec
+def check_that_they_travel(plan, listed):
+    """A job has the inputs of the plan's, in this order, its selections, and its GANs along the same streams."""
+    for job in listed:
+        there, here = bundle_worker.PackedJob(job, {"cuda": None}).job, jobs.job_of(plan, Path(job["out"]))
+        assert there.inputs == here.inputs
+        for own, travelled in zip(here.subject, there.subject, strict=True):
+            if isinstance(own, gans.Gans):
+                assert [travelled.file(0), travelled.stream(0)] == [own.file(0), own.stream(0)]
+            assert getattr(own, "spec", own) == getattr(travelled, "spec", travelled)
+
+
+def test_jobs_that_travel_draw_from_the_gans_of_the_plan(unbuilt, everything):
+    shared = next(iter(gans.shared(everything).values()))
+    user = next(cell for cell in everything.cells.values() if gans.of_cell(everything, cell) is shared)
+    listed = packed(everything, [(user.hash, min(shared.seeds))])
+    assert [job["command"] for job in listed] == ["gans", "train"]
+    check_that_they_travel(everything, listed)
+
+
+def test_jobs_that_travel_take_what_a_selection_found(here):
+    plan = Plan("mini", ["mini"])
+    (cell,) = (cell for cell in plan.cells.values() if "selection" in cell.spec)
+    (job,) = listed = packed(plan, [(cell.hash, 0)])
+    assert job["chosen"] == ["results/mini/selection/mini/mnist-er.json"]
+    check_that_they_travel(plan, listed)

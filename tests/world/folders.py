@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import world
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
 from world import PAPER, ROOT, Project
@@ -67,6 +69,18 @@ def working_copy(project, folder, monkeypatch, *left_out):
     monkeypatch.chdir(folder)
     jobs._at_paper_scale.cache_clear()
     return folder
+
+
+@pytest.fixture(scope="session")
+def everything():
+    """The plan of the project's papers at the scale `smoke`."""
+    return Plan("smoke", all_papers())
+
+
+@pytest.fixture(scope="session")
+def whole():
+    """The plan of the project's papers at their own scale."""
+    return Plan("paper", all_papers())
 
 
 @pytest.fixture
