@@ -126,16 +126,17 @@ def test_a_paper_is_built_with_methods_of_every_shape(built):
 
 def test_a_method_of_the_project_is_one_file_and_a_line_in_a_papers_file(project):
     """An ER-like one gets a row and is held to every contract."""
-    project.write("src/clpapers/runs/learners/weighted_replay.py", (HERE / "weighted_replay.py").read_text())
+    learners = "src/clpapers/runs/learners"
+    project.write(f"{learners}/own_replay.py", project.read(f"{learners}/er.py").replace("class ER(", "class Own("))
     line = "  ace: {forward: separate}\n"
-    project.edit(PAPER, line, f"{line}  weighted_replay: {{weight: 0.5}}\n", "[er, ace]", "[er, ace, weighted_replay]")
+    project.edit(PAPER, line, f"{line}  own_replay: {{forward: joint}}\n", "[er, ace]", "[er, ace, own_replay]")
     project.build(TABLE)
     found = {line["learner"] for line in csv.DictReader(project.read(TABLE.replace("targets", "metrics")).splitlines())}
-    assert found == {"er", "ace", "weighted_replay"}
-    assert "weighted_replay" in rows(project)
+    assert found == {"er", "ace", "own_replay"}
+    assert "own_replay" in rows(project)
 
     shutil.copytree(ROOT / "tests", project.folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     tests = [f"tests/runs/test_{name}.py" for name in ("learners", "loop", "checkpoint")]
-    ran = project.python("pytest", *tests, "-k", "weighted_replay", "-rp", "-p", "no:cacheprovider")
+    ran = project.python("pytest", *tests, "-k", "own_replay", "-rp", "-p", "no:cacheprovider")
     assert ran.returncode == 0, ran.stdout
     assert set(re.findall(r"^PASSED \S+::(\w+)\[", ran.stdout, re.MULTILINE)) >= CONTRACTS
