@@ -1,4 +1,4 @@
-"""What holds for all tests: none fails for being slow; slow ones, the workflow's and the walk's carry their marks."""
+"""Rules for all tests: none fails for being slow; slow ones, the workflow's and the walk's carry their marks."""
 
 import os
 import signal

@@ -119,7 +119,7 @@ def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plan
 
 
 def test_the_page_of_keys_is_what_its_command_writes():
-    """Of every key, option and metric that there is; so it changes with a schema or a declaration."""
+    """It has every key, option and metric that there is; so it changes with a schema or a declaration."""
     page = ROOT / "docs/keys.py"
     module = ModuleType("keys")
     module.__file__ = str(page)
@@ -136,7 +136,7 @@ def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
 
 
 def test_readme_and_the_pages_themselves_have_one_name_for_each_page():
-    """Of the links at README's end, to pages and a notebook."""
+    """By the links at README's end, to pages and a notebook."""
     last = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Read on")[2]
     links = re.findall(r"\[([^]]+)\]\(([\w/]+\.(?:md|ipynb))\)", last)
     titles = {path: re.search(r"# ([^\n\\]+)", (ROOT / path).read_text(encoding="utf-8"))[1] for _, path in links}

@@ -297,7 +297,7 @@ def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(whole,
 
 
 def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(whole):
-    """Of a build that was stopped between both: such a run is one left out, and no metric asks for it."""
+    """A build may stop between both: such a run is one left out, and no metric asks for it."""
     target = whole.targets["streaming/table1_cifar100"]
     of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
     chosen = {("nn1", "random"): [0, 1], ("offline", "random"): [1, 2], ("nn1", "split"): [0]}
@@ -389,7 +389,7 @@ def test_a_card_has_hours_of_its_own(card_rows):
 
 
 def test_hours_for_a_method_train_the_ideal_that_its_numbers_are_divided_by(tmp_path):
-    """Of the same seed and order, and only where it is not there yet."""
+    """With the same seed and order, and only where it is not there yet."""
     (tmp_path / "mine.py").write_text("from clpapers import Method\n\n\nclass Mine(Method): ...\n")
     plan = Plan("smoke", ["streaming"], methods=[str(tmp_path / "mine.py")])
     target = plan.targets["streaming/table1"]

@@ -1,4 +1,4 @@
-"""What the commands refuse, by `cases.yaml`."""
+"""The refusals of commands, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses and fixtures
 import os

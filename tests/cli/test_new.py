@@ -83,7 +83,7 @@ def test_images_that_are_there_are_described(here):
 
 
 def test_the_channels_are_those_that_all_images_need(here):
-    """Of a set whose first image is grey, three; sides as an image is turned upright."""
+    """A set whose first image is grey has three; sides are as an image is turned upright."""
     exif = Image.Exif()
     exif[0x0112] = 6
     images(here, ["cat"], (5, 7), exif=exif)

@@ -112,7 +112,7 @@ def job(*arguments, own=(), command=(), **given):
 
 
 def told_by(process):
-    """What the stage tells of a job that ends well."""
+    """The words of the stage of a job that ends well."""
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "aside\n"), (out, err)
     return json.loads(out)

@@ -72,7 +72,7 @@ def project(tmp_path):
 
 @pytest.mark.parametrize("line", LINES["resolved"], ids=lambda line: line["given"])
 def test_a_targets_or_a_papers_name_stands_for_its_files(project, line):
-    """Those that a budget has told the hours of are not told again."""
+    """Targets whose hours a budget has told are not told again."""
     arguments, _, targets = resolved(line["given"].split())
     assert arguments == line["meant"].split()
     assert [f"{target.paper}/{target.name}" for target in targets] == line["told"]

@@ -75,7 +75,7 @@ def test_the_remedy_is_one(built, finished):
 
 
 def test_a_clock_that_was_set_back(built, finished):
-    """What was made by the fast clock is an hour ahead of now: neither that nor what is made of it is made twice."""
+    """Files of the fast clock are an hour ahead of now: neither they nor what is made of them is made twice."""
     ahead = time.time() + 3600
     for folder in ("datasets", "streams"):
         for path in (built.folder / "results/mini" / folder).rglob("*"):
@@ -174,7 +174,7 @@ def test_trainings_that_diverge(built, finished, make, runs_of):
 
 
 def test_too_few_test_items_are_told_in_one_line(project, make, commands, runs_of):
-    """What only the data tell: one test item for two tasks."""
+    """As only the data tell: one test item for two tasks."""
     project.edit(PAPER, "name: stf, mu_sigma: 0.05, length: 30", "name: split, tasks: 2, length: 30")
     project.edit(PAPER, "test: 20", "test: 1, shots: 1")
     run = runs_of(project)[0]

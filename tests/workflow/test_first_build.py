@@ -59,7 +59,7 @@ def test_real_papers_can_be_planned(real, scale, paper, asked):
 
 
 def test_a_job_trains_a_block_of_seeds_and_a_seeds_stream_serves_all_cells(project):
-    """What very many runs are planned by: jobs and files grow with blocks and seeds, not with runs."""
+    """So that very many runs can be planned: jobs and files grow with blocks and seeds, not with runs."""
     project.edit(SCALE, "seeds: 0-1\nseeds_per_job: 1", "seeds: 0-39\nseeds_per_job: 20")
     planned = project.plan(METRICS)
     trained = [path.split("/")[-2:] for path in planned if "/runs/" in path]

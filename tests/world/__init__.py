@@ -37,7 +37,7 @@ TIMEOUT = 300  # seconds; the machine may be busy
 
 
 def git(*arguments: str, folder: Path = Path()) -> str:
-    """What `git …` says, in a folder."""
+    """The words of `git …`, in a folder."""
     author = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     done = subprocess.run(
         ["git", *arguments], cwd=folder, env=os.environ | author, check=True, capture_output=True, text=True
@@ -181,7 +181,7 @@ class Project:
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
 
     def audit(self, *names: str) -> str:
-        """What the audit says of results in which nothing is wrong."""
+        """The audit's words on results in which nothing is wrong."""
         done = self.clpapers("audit", "--scale", "mini", *names)
         assert done.returncode == 0, done.stdout
         return done.stdout

@@ -58,7 +58,7 @@ def edit(path, change):
 
 
 def fewer_right(content, by=1):
-    """Of a result's first seed, fewer items right at the end."""
+    """Make fewer items of a result's first seed right at the end."""
     counts = content["seeds"][0]["test"]["none"]
     most = max(range(len(counts["correct"])), key=counts["correct"].__getitem__)
     counts["correct"][most] -= by
@@ -68,7 +68,7 @@ ENTRY = json.loads((HERE / "entry.json").read_text())
 
 
 def entry_of(seed=0):
-    """What training writes of a seed, by hand: two tasks of two classes each, two testing events, three probes."""
+    """A seed's entry as training writes it, by hand: two tasks of two classes each, two testing events, three probes."""
     return copy.deepcopy(ENTRY) | {"seed": seed}
 
 
