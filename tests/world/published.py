@@ -68,7 +68,7 @@ ENTRY = json.loads((HERE / "entry.json").read_text())
 
 
 def entry_of(seed=0):
-    """A seed's entry as training writes it, by hand: two tasks of two classes each, two testing events, three probes."""
+    """A seed's entry of a result, by hand: two tasks of two classes each, two testing events, three probes."""
     return copy.deepcopy(ENTRY) | {"seed": seed}
 
 
