@@ -1,4 +1,4 @@
-"""What holds for all tests: none fails for being slow; slow ones, the workflow's and the walk's carry their marks."""
+"""Rules for all tests: none fails for being slow; slow ones, the workflow's and the walk's carry their marks."""
 
 import os
 import signal
@@ -16,41 +16,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
 TESTS = Path(__file__).parent
-SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
-    "datasets/test_features.py",
-    "datasets/test_weights.py",
-    "audit/test_audit.py",
-    "audit/test_lineage.py",
-    "report/test_publish.py",
-    "report/test_results.py",
-    "report/test_site.py",
-    "report/test_tour.py",
-    "builds/test_verify.py",
-    "runs/evaluation/test_tasks.py",
-    "runs/test_cuda_graphs.py",
-    "runs/test_checkpoint.py",
-    "runs/test_cn_dpm.py",
-    "runs/test_heads.py",
-    "runs/test_loop.py",
-    "runs/test_memory_exhausted.py",
-    "runs/test_offline.py",
-    "runs/test_prog_nn.py",
-    "runs/test_regularisers.py",
-    "runs/test_resnet18.py",
-    "runs/test_resnet_decoder.py",
-    "runs/test_shared_gans.py",
-    "runs/test_vcl.py",
-    "runs/test_vgr.py",
-    "evidence/test_claims_table.py",
-    "targets/test_figures.py",
-    "targets/test_formats.py",
-    "budget/test_priority.py",
-    "config/test_config_properties.py",
-    "config/test_origins.py",
-    "config/test_own_plans.py",
-    "archive/test_imported.py",
-    "test_rules_acceptance.py",
-)
+# Whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/.
+SLOW = [
+    "datasets/test_features.py", "datasets/test_weights.py", "audit/test_audit.py", "audit/test_lineage.py",
+    "report/test_publish.py", "report/test_results.py", "report/test_site.py", "report/test_tour.py",
+    "builds/test_verify.py", "runs/evaluation/test_tasks.py", "runs/test_cuda_graphs.py", "runs/test_checkpoint.py",
+    "runs/test_cn_dpm.py", "runs/test_heads.py", "runs/test_loop.py", "runs/test_memory_exhausted.py",
+    "runs/test_offline.py", "runs/test_prog_nn.py", "runs/test_regularisers.py", "runs/test_resnet18.py",
+    "runs/test_resnet_decoder.py", "runs/test_shared_gans.py", "runs/test_vcl.py", "runs/test_vgr.py",
+    "evidence/test_claims_table.py", "targets/test_figures.py", "targets/test_formats.py", "budget/test_priority.py",
+    "config/test_config_properties.py", "config/test_origins.py", "config/test_own_plans.py",
+    "archive/test_imported.py", "test_rules_acceptance.py",
+]  # fmt: skip
 
 settings.register_profile("clpapers", deadline=None)
 settings.load_profile("clpapers")

@@ -92,7 +92,7 @@ def files(folder):
 
 
 def scope_of(case, names, request):
-    """What the call may use; the working folder is the test's own."""
+    """The names that the call may use; the working folder is the test's own."""
     scope = names | {name: request.getfixturevalue(name) for name in [*case.fixtures, "tmp_path", "monkeypatch"]}
     scope["monkeypatch"].chdir(scope["tmp_path"])
     scope |= case.given  # of which Python may make use

@@ -46,92 +46,72 @@ def plans():
     return {scale: Plan(scale, project_papers()) for scale in scales}
 
 
+def words_of(page, start):
+    """The words of code that begin so, without placeholders, braces expanded."""
+    words = {re.sub(r":\d+$", "", word.strip("`,;:()\"'")) for span in code(page) for word in span.split()}
+    words = {word for word in words if re.match(start, word) and not PLACEHOLDER.search(word)}
+    return [path for word in words for path in expanded(word)]
+
+
+def used(page, pattern):
+    """The first group, or all, of each span of code that has a form."""
+    return [match[match.lastindex or 0] for span in code(page) if (match := re.fullmatch(pattern, span))]
+
+
+def is_planned(plans, path):
+    """Whether a path below results/ is of a scale, and of a target or a cell, that there is."""
+    scale, stage, *parts = Path(path).parts[1:]
+    if scale in plans and stage in ("targets", "metrics") and len(parts) == 2:
+        name = parts[1].partition(".")[0]
+        return f"{parts[0]}/{name}" in plans[scale].targets or name == "claims"
+    return scale in plans and (stage != "runs" or len(parts) != 4 or parts[2][-10:] in plans[scale].cells)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_link_and_picture_leads_to_a_file(page):
+def test_a_page_names_only_links_paths_goals_targets_and_results_that_there_are(page, plans):
     links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
     local = [link.partition("#")[0] for link in links if not re.match(r"https?:|#", link)]
     assert [link for link in local if not (page.parent / link).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_path_of_the_project_exists(page):
-    words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
-    words = {re.sub(r":\d+$", "", word) for word in words}  # a line of a file
-    paths = {word for word in words if re.match(rf"({FOLDERS})/", word) and not PLACEHOLDER.search(word)}
-    assert [path for word in paths for path in expanded(word) if not (ROOT / path).exists()] == []
+    assert [path for path in words_of(page, rf"({FOLDERS})/") if not (ROOT / path).exists()] == []
+    results = words_of(page, r"results/(?!published/)\w+/\w")
+    assert [path for path in results if not is_planned(plans, path)] == []
+    targets = plans["paper"].targets
+    papers = "|".join({name.partition("/")[0] for name in targets})
+    assert [name for name in used(page, rf"(?:{papers})/(?!\S*[.*])\w+") if name not in targets] == []
+    goals = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert [goal for goal in used(page, r"make +([a-z]+)(?:\s+#.*)?") if goal not in goals] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_command_of_clpapers_is_one_and_has_its_options(page, capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    known = [*re.findall(r"^ {4}(\w+)\b", capsys.readouterr().out, re.M), *(name for name, *_ in MAKING)]
-    used = [m.group(1) for span in code(page) if (m := re.match(r"clpapers ((?![A-Z<…])\S.*)", span))]
-    wrong = []
-    for command, *words in (line.partition("#")[0].split() for line in used):
-        if command not in known:
-            wrong.append(f"clpapers {command}")
-            continue
+    def help_of(*command):
         with pytest.raises(SystemExit):
-            main([command, "--help"])
-        options = re.findall(r"--[\w-]+", capsys.readouterr().out)
-        wrong += [f"clpapers {command} {word}" for word in words if word.startswith("--") and word not in options]
-    assert wrong == []
+            main([*command, "--help"])
+        return capsys.readouterr().out
+
+    known = {*re.findall(r"^ {4}(\w+)\b", help_of(), re.M), *(name for name, *_ in MAKING)}
+    for line in used(page, r"clpapers ((?![A-Z<…])\S.*)"):
+        command, *words = line.partition("#")[0].split()
+        assert command in known
+        assert {word for word in words if word.startswith("--")} <= {*re.findall(r"--[\w-]+", help_of(command))}, line
 
 
 def test_what_the_tour_shows_of_a_cell_is_what_is_printed(monkeypatch, capsys):
     """Lines of the papers' files move with every edit above them."""
     monkeypatch.chdir(ROOT)
-    (command, shown) = re.search(
-        r"^\$ clpapers (cell .*)\n([^`]*)```", (ROOT / "docs/tour.md").read_text(), re.M
-    ).groups()
+    text = (ROOT / "docs/tour.md").read_text()
+    command, shown = re.search(r"^\$ clpapers (cell .*)\n([^`]*)```", text, re.M).groups()
     assert main(command.split()) == 0
     assert set(shown.splitlines()) <= set(capsys.readouterr().out.splitlines())
-
-
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_goal_of_make_is_one(page):
-    goals = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-    used = [m.group(1) for span in code(page) if (m := re.fullmatch(r"make(?: +([a-z]+))?(?:\s+#.*)?", span))]
-    assert [goal for goal in used if goal and goal not in goals] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_result_is_one_that_is_planned(page, plans):
-    words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
-    paths = [path for word in words if re.match(r"results/(?!published/)\w+/\w", word) for path in expanded(word)]
-    wrong = []
-    for path in (path for path in paths if not PLACEHOLDER.search(path)):
-        scale, stage, *parts = Path(path).parts[1:]
-        if scale not in plans:
-            wrong.append(f"{path}: no scale {scale}")
-        elif stage in ("targets", "metrics") and len(parts) == 2:
-            target = f"{parts[0]}/{parts[1].partition('.')[0]}"
-            if target not in plans[scale].targets and parts[1].partition(".")[0] != "claims":
-                wrong.append(f"{path}: no target {target}")
-        elif stage == "runs" and len(parts) == 4:
-            cell = parts[2].rpartition("-")[2]
-            if cell not in plans[scale].cells:
-                wrong.append(f"{path}: no cell {cell}")
-    assert wrong == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_every_target_is_one(page, plans):
-    targets = plans["paper"].targets
-    papers = {name.partition("/")[0] for name in targets}
-    named = [m.group() for span in code(page) if (m := re.fullmatch(rf"({'|'.join(papers)})/(?!\S*[.*])\w+", span))]
-    assert [name for name in named if name not in targets] == []
 
 
 def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plans):
     plan = plans["paper"]
     expected = []
     for name, target in plan.targets.items():
+        points = [cell for _, search in target.selections for _, cell in search.points]
         runs = {(cell.hash, seed) for _, cell in target.cells for seed in target.seeds}
-        runs |= {
-            (c.hash, seed) for _, search in target.selections for _, c in search.points for seed in plan.seeds_of(c)
-        }
+        runs |= {(cell.hash, seed) for cell in points for seed in plan.seeds_of(cell)}
         expected.append([name, f"`snakemake {target.outputs[0]} --cores`", f"{len(runs):,}"])
     lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")][:3] for line in lines if line.startswith("| ")]
@@ -139,7 +119,7 @@ def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plan
 
 
 def test_the_page_of_keys_is_what_its_command_writes():
-    """Of every key, option and metric that there is; so it changes with a schema or a declaration."""
+    """It has every key, option and metric that there is; so it changes with a schema or a declaration."""
     page = ROOT / "docs/keys.py"
     module = ModuleType("keys")
     module.__file__ = str(page)
@@ -156,7 +136,7 @@ def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
 
 
 def test_readme_and_the_pages_themselves_have_one_name_for_each_page():
-    """Of the links at README's end, to pages and a notebook."""
+    """By the links at README's end, to pages and a notebook."""
     last = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Read on")[2]
     links = re.findall(r"\[([^]]+)\]\(([\w/]+\.(?:md|ipynb))\)", last)
     titles = {path: re.search(r"# ([^\n\\]+)", (ROOT / path).read_text(encoding="utf-8"))[1] for _, path in links}

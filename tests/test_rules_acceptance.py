@@ -60,7 +60,7 @@ RUNS = {}  # by the cell's hash, which says nothing of the view
 
 
 def simulated(cell):
-    """Of a cell's runs, view → accuracy and the accuracy that is to be expected, both as the mean over seeds."""
+    """By view, the accuracy of a cell's runs and the one that is to be expected, both as the mean over seeds."""
     if cell.hash not in RUNS:
         RUNS[cell.hash] = _simulated(cell)
     return RUNS[cell.hash]

@@ -1,4 +1,4 @@
-"""Which tables of costs and which choices of runs cannot be read, by `cases.yaml`."""
+"""Which tables of costs and choices of runs cannot be read, and which builds are refused, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import hashlib
@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 import refusals
 from test_costs import ROW
+from test_priority import cell_of, remember, settings_of
 
 from clpapers.budget import card_costs, costs
+from clpapers.builds.preparation import prepare
 from clpapers.config import selected_runs
 
 
 @pytest.fixture
 def table(tmp_path):
     """A table of costs, and the schemas."""
-    (tmp_path / "workflow").symlink_to(refusals.TESTS.parent / "workflow")
     (tmp_path / "costs.csv").write_text(costs.text([ROW]))
 
 

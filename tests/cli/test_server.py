@@ -1,5 +1,6 @@
 """The server of a build's jobs: what a job inherits, how it ends, and when it runs without the server instead."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -43,61 +44,75 @@ STAGE = """
         exec(os.environ.get("TEMP", "pass"))
 """
 OUT = "results/smoke/streams/toy-13-17-10/stf-0.15/seed0.npz"
+OTHER_ENVIRONMENTS = {"OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "1"}
 
 
-@pytest.fixture
-def project(tmp_path, monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def project(tmp_path_factory):
     """A project's folder with the code in it, of which one stage is exchanged; its environment is this process's."""
+    folder = tmp_path_factory.mktemp("served") / "project"
     for part in ("config", "workflow", "src"):
-        shutil.copytree(ROOT / part, tmp_path / "project" / part, ignore=shutil.ignore_patterns("__pycache__"))
-    stage = tmp_path / "project/src/clpapers/cli/streams.py"
-    stage.write_text(textwrap.dedent(STAGE))
-    monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "project/src"))
-    for module in (server, plan):
-        monkeypatch.setattr(module, "PACKAGE", tmp_path / "project/src/clpapers")
-    monkeypatch.setenv(SERVER, "")
-    for name in (*server.ONE_THREAD, "TMPDIR", "TMP", "TEMP"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in server.ONE_THREAD.items():
-        monkeypatch.setenv(name, value)
-    return tmp_path / "project"
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "src/clpapers/cli/streams.py").write_text(textwrap.dedent(STAGE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("PYTHONPATH", str(folder / "src"))
+        patch.setattr(plan, "PACKAGE", folder / "src/clpapers")
+        for name in ("TMPDIR", "TMP", "TEMP"):
+            patch.delenv(name, raising=False)
+        for name, value in server.ONE_THREAD.items():
+            patch.setenv(name, value)
+        yield folder
+
+
+@contextlib.contextmanager
+def started():
+    """A server for this process's children, killed at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SERVER, os.environ.get(SERVER, ""))
+        with patch.context() as own:
+            own.delenv("PYTEST_CURRENT_TEST")
+            begun = server.start()
+        try:
+            yield begun
+        finally:
+            begun.kill()
+            begun.wait()
+
+
+@pytest.fixture(scope="module")
+def serving(project):
+    with started() as begun:
+        yield begun
 
 
 @pytest.fixture
-def start(project, monkeypatch):
-    """Start a server for this process's children; it is killed at the test's end."""
-    begun = []
+def edited(project):
+    """Adds to a file of the project until the test's end; times are as before then."""
+    before = {}
 
-    def starts():
-        with monkeypatch.context() as patch:
-            patch.delenv("PYTEST_CURRENT_TEST")
-            begun.append(server.start())
-        return begun[-1]
+    def add(name, text):
+        file = project / name
+        before[file] = file.read_text(), file.stat().st_mtime_ns
+        file.write_text(before[file][0] + text)
 
-    yield starts
-    for each in filter(None, begun):
-        each.kill()
-        each.wait()
-
-
-@pytest.fixture
-def serving(start):
-    return start()
+    yield add
+    for file, (text, made) in before.items():
+        file.write_text(text)
+        os.utime(file, ns=(made, made))
 
 
-def job(*arguments, own=(), **given):
+def job(*arguments, own=(), command=(), **given):
     """Start `clpapers stream`, its output held in pipes; own: what is its own of the environment."""
     environment = os.environ | dict(own)
-    del environment["PYTEST_CURRENT_TEST"]
-    given |= {"env": environment}
-    command = [sys.executable, "-P", "-m", "clpapers.cli", *(arguments or ("stream", "--out", OUT))]
-    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | given
-    return subprocess.Popen(command, **given)
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    command = command or [sys.executable, "-P", "-m", "clpapers.cli", *(arguments or ("stream", "--out", OUT))]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, **pipes | given)
 
 
 def told_by(process):
-    """What the stage tells of a job that ends well."""
+    """The words of the stage of a job that ends well."""
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "aside\n"), (out, err)
     return json.loads(out)
@@ -113,25 +128,20 @@ def begun(process):
     return psutil.Process(json.loads(process.stdout.readline())["drawn"][2])
 
 
-def test_a_child_of_the_server_does_the_job(serving):
-    told = told_by(job())
-    assert told["parent"] == serving.pid
-    assert told["words"] == ["clpapers", "stream", "--out", OUT]
-    assert told["first"]
-    assert told["interrupted"]
-
-
-def test_jobs_share_nothing_of_what_they_do(serving, tmp_path):
+def test_children_of_the_server_do_the_jobs_and_share_nothing_of_what_they_do(serving, tmp_path):
     own = {"TMPDIR": str(tmp_path)}
-    first = told_by(job(own=own, umask=0o077))
-    second = told_by(job())
+    first, second = told_by(job(own=own, umask=0o077)), told_by(job())
+    for told in (first, second):
+        assert told["parent"] == serving.pid
+        assert told["words"] == ["clpapers", "stream", "--out", OUT]
+        assert told["first"]
+        assert told["interrupted"]
     assert [first["umask"], first["temporary"]] == [0o077, str(tmp_path)]
     assert own.items() <= first["environment"].items()
     assert second["umask"] != 0o077
     assert second["temporary"] != str(tmp_path)
     assert not own.keys() & second["environment"].keys()
     assert first["environment"].keys() - second["environment"].keys() == own.keys()
-    assert second["first"]
     assert not set(first["drawn"]) & set(second["drawn"])
 
 
@@ -144,16 +154,13 @@ def test_it_reads_and_writes_the_files_of_its_process(serving, tmp_path):
     assert (tmp_path / "out").read_text().endswith("aside\n")
 
 
-def test_it_serves_in_an_activated_environment(start, monkeypatch):
+def test_it_serves_in_an_activated_environment(monkeypatch):
     """That exports a prompt, which the shell of a rule's command drops."""
     monkeypatch.setenv("PS1", "(.venv) ")
-    server_process = start()
-    command = ["bash", "-c", f"{sys.executable} -P -m clpapers.cli stream --out {OUT}"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    told = told_by(subprocess.Popen(command, env=environment, **pipes))
-    assert "PS1" not in told["environment"]
-    assert told["parent"] == server_process.pid
+    with started() as begun:
+        told = told_by(job(command=["bash", "-c", f"{sys.executable} -P -m clpapers.cli stream --out {OUT}"]))
+        assert "PS1" not in told["environment"]
+        assert told["parent"] == begun.pid
 
 
 @pytest.mark.parametrize(
@@ -172,11 +179,10 @@ def test_it_serves_in_an_activated_environment(start, monkeypatch):
     ],
 )
 def test_it_ends_as_without_a_server(serving, what, status, said):
-    for address in (os.environ[SERVER], "0"):
-        process = job(own={"TEMP": what, SERVER: address})
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == status
-        assert err.endswith(said)
+    process = does(what)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == status
+    assert err.endswith(said)
 
 
 def test_signals_reach_it(serving):
@@ -189,50 +195,42 @@ def test_signals_reach_it(serving):
         assert psutil.wait_procs([child], 60)[1] == []
 
 
-def test_it_is_killed_with_its_front_and_with_the_server(serving):
-    process = does("time.sleep(300)")
-    child = begun(process)
-    process.kill()
-    child.wait(60)
-    process = does("time.sleep(300)")
-    child = begun(process)
-    serving.kill()
-    child.wait(60)
-    assert process.wait(60) == -signal.SIGKILL  # as a job is that the kernel kills where memory runs out
-    assert told_by(job())["parent"] != serving.pid  # and the next runs without
+def test_it_is_killed_with_its_front_and_with_the_server():
+    with started() as begun_server:
+        process = does("time.sleep(300)")
+        child = begun(process)
+        process.kill()
+        child.wait(60)
+        process = does("time.sleep(300)")
+        child = begun(process)
+        begun_server.kill()
+        child.wait(60)
+        assert process.wait(60) == -signal.SIGKILL  # as a job is that the kernel kills where memory runs out
+        assert told_by(job())["parent"] == os.getpid()  # and the next runs without
 
 
-def test_without_a_server_where_there_is_none(start, project, monkeypatch):
+def test_without_a_server_where_there_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv(SERVER, "0")
-    assert start() is None
-    assert told_by(job())["parent"] == os.getpid()
-    monkeypatch.setenv(SERVER, str(project / "none"))
-    assert told_by(job())["parent"] == os.getpid()
+    assert server.start() is None
+    for address in ("0", str(tmp_path / "none")):
+        assert told_by(job(own={SERVER: address}))["parent"] == os.getpid()
 
 
-@pytest.mark.parametrize("other", [{"OMP_NUM_THREADS": "2"}, {"CUDA_VISIBLE_DEVICES": ""}, {"PYTHONHASHSEED": "1"}])
-def test_without_it_in_another_environment(serving, other):
-    assert told_by(job(own=other))["parent"] == os.getpid()
-    assert told_by(job())["parent"] == serving.pid
+@pytest.mark.parametrize(
+    "other",
+    [
+        *({"own": {name: value}} for name, value in OTHER_ENVIRONMENTS.items()),
+        {"preexec_fn": lambda: os.nice(1)},
+    ],
+    ids=[*OTHER_ENVIRONMENTS, "priority"],
+)
+def test_without_it_in_another_environment_or_under_other_limits(serving, other):
+    assert told_by(job(**other))["parent"] == os.getpid()
 
 
-def test_without_it_under_other_limits(serving):
-    process = job(preexec_fn=lambda: os.nice(1))
-    assert told_by(process)["parent"] == os.getpid()
-
-
-def test_without_it_once_the_code_is_another(serving, project):
-    assert told_by(job())["parent"] == serving.pid
-    stage = project / "src/clpapers/cli/streams.py"
-    stage.write_text(stage.read_text().replace("aside", "aside\\naside"))
-    out, err = job().communicate(timeout=120)
-    assert json.loads(out)["parent"] == os.getpid()
-    assert err == "aside\naside\n"
-
-
-def test_without_it_once_the_configuration_is_another(serving, project):
-    settings = project / "config/config.yaml"
-    settings.write_text(settings.read_text() + "# more\n")
+@pytest.mark.parametrize("file", ["src/clpapers/randomness.py", "config/config.yaml"])
+def test_without_it_once_the_code_or_the_configuration_is_another(serving, edited, file):
+    edited(file, "# more\n")
     assert told_by(job())["parent"] == os.getpid()
 
 
@@ -244,20 +242,17 @@ def test_without_it_on_a_gpu_and_for_what_makes_no_file(serving):
         assert psutil.Process(serving.pid).children() == []
 
 
-def test_it_imports_the_code_of_a_job_before_that(start, project):
-    stage = project / "src/clpapers/cli/streams.py"
-    stage.write_text(stage.read_text() + "\nIMPORTED_BY = os.getpid()\n")
-    serving = start()
-    told = does("print(IMPORTED_BY, file=sys.stderr)").communicate(timeout=120)[1].split()
-    assert told == ["aside", str(serving.pid)]
+def test_it_imports_the_code_of_a_job_before_that(edited):
+    edited("src/clpapers/cli/streams.py", "\nIMPORTED_BY = os.getpid()\n")
+    with started() as begun_server:
+        told = does("print(IMPORTED_BY, file=sys.stderr)").communicate(timeout=120)[1].split()
+        assert told == ["aside", str(begun_server.pid)]
 
 
-def test_it_ends_with_the_process_that_started_it_its_jobs_done(project):
+def test_it_ends_with_the_process_that_started_it_its_jobs_done():
     lines = "from clpapers.cli import server", "print(server.start().pid, os.environ[server.SERVER], flush=True)"
     code = "; ".join(["import os, time", *lines, "time.sleep(300)"])
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    command = [sys.executable, "-P", "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as snakemake:
+    with job(command=[sys.executable, "-P", "-c", code]) as snakemake:
         number, address = snakemake.stdout.readline().split()
         assert Path(address).parent.stat().st_mode & 0o777 == 0o700
         process = job(own={SERVER: address, "TEMP": "time.sleep(1)"})
@@ -267,14 +262,6 @@ def test_it_ends_with_the_process_that_started_it_its_jobs_done(project):
     assert process.wait(60) == 0
     serving.wait(60)
     assert not Path(address).parent.exists()
-
-
-def test_two_builds_have_two(serving, start):
-    first = os.environ[SERVER]
-    other = start()
-    assert os.environ[SERVER] != first
-    assert told_by(job())["parent"] == other.pid
-    assert told_by(job(own={SERVER: first}))["parent"] == serving.pid
 
 
 def test_what_is_no_request_disturbs_nothing(serving):

@@ -1,15 +1,13 @@
 """The command `snakemake`: a bare `--cores`, targets by name, short dry runs, folders that cannot be written to."""
 
-import errno
-import functools
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
+import yaml
+from world import ROOT
 
 from clpapers.cli import snakemake
 from clpapers.cli.snakemake import (
@@ -20,9 +18,8 @@ from clpapers.cli.snakemake import (
     refuse_unknown,
     resolved,
 )
-from clpapers.config.plan import Plan
 
-ROOT = Path(__file__).parents[2]
+LINES = yaml.safe_load(Path(__file__).with_name("command_lines.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)
@@ -37,22 +34,13 @@ def folder(tmp_path, monkeypatch):
     signal.signal(signal.SIGPIPE, before)  # which the command takes for its process
 
 
-def failing(monkeypatch, below, number):
-    """Have no file made below a folder."""
-    made = tempfile.NamedTemporaryFile
-
-    def fails(**given):
-        if Path(given["dir"]).absolute().is_relative_to(Path(below).absolute()):
-            raise OSError(number, os.strerror(number))
-        return made(**given)
-
-    monkeypatch.setattr(tempfile, "NamedTemporaryFile", fails)
-
-
-def test_a_home_that_cannot_be_written_is_not_needed(monkeypatch):
-    failing(monkeypatch, os.environ["HOME"], errno.EROFS)
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_home_is_replaced_only_where_it_cannot_be_written(writable, tmp_path):
+    if not writable:
+        (tmp_path / "home").touch()
     prepare()
-    assert os.environ["XDG_CACHE_HOME"] == str(Path(".snakemake/cache").absolute())
+    assert os.environ["XDG_CACHE_HOME"] == ("" if writable else str(Path(".snakemake/cache").absolute()))
+    assert not any(Path(".snakemake").iterdir())
 
 
 def test_jobs_find_this_environments_programs(monkeypatch, tmp_path):
@@ -70,103 +58,36 @@ def test_jobs_find_this_environments_programs(monkeypatch, tmp_path):
         assert os.environ["PATH"] == expected
 
 
-def test_a_home_that_can_is_left_alone():
-    prepare()
-    assert os.environ["XDG_CACHE_HOME"] == ""
-    assert not list(Path(".snakemake").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ("all --cores", "all --cores=all --logger clpapers"),
-        ("all -c", "all --cores=all --logger clpapers"),
-        ("--cores -n all", "--cores=all -n all --quiet rules"),
-        ("all --cores 4 -n", "all --cores 4 -n --quiet rules"),
-        ("all --dry-run", "all --dry-run --quiet rules"),
-        ("all -n -p", "all -n -p"),
-        ("all -n --quiet", "all -n --quiet"),
-        ("--dag -n", "--dag -n"),
-        ("all --cores all", "all --cores all --logger clpapers"),
-        ("all -c2", "all -c2 --logger clpapers"),
-        ("all -c2 --verbose", "all -c2 --verbose"),
-        ("all -c2 --logger rich", "all -c2 --logger rich"),
-        ("audit -c2", "audit -c2"),
-        ("all --unlock", "all --unlock"),
-        ("", ""),
-    ],
-)
-def test_completed(given, meant):
+@pytest.mark.parametrize(("given", "meant"), LINES["completed"].items())
+def test_what_a_command_line_leaves_out_is_added(given, meant):
     assert completed(given.split()) == meant.split()
 
 
-@functools.cache
-def planned(scale, papers):
-    return Plan(scale, papers)
-
-
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project's folder with the real configuration, planned once, and nothing built."""
-    monkeypatch.setattr(Plan, "load", lambda scale, papers: planned(scale, tuple(papers)))
+def project(tmp_path):
+    """A project's folder with the real configuration and nothing built."""
     for part in ("config", "workflow", "Snakefile", "rules"):
         (tmp_path / "project" / part).symlink_to(ROOT / part)
 
 
-def files(stem, endings):
-    return [f"results/{stem}.{ending}" for ending in endings]
+@pytest.mark.parametrize("line", LINES["resolved"], ids=lambda line: line["given"])
+def test_a_targets_or_a_papers_name_stands_for_its_files(project, line):
+    """Targets whose hours a budget has told are not told again."""
+    arguments, _, targets = resolved(line["given"].split())
+    assert arguments == line["meant"].split()
+    assert [f"{target.paper}/{target.name}" for target in targets] == line["told"]
 
 
-TABLE1 = files("smoke/targets/stf/table1", ["csv", "md", "tex", "html", "reported.csv", "paired.csv"])
-FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png", "caption.md", "caption.tex"])
-
-
-@pytest.mark.parametrize(
-    ("given", "meant", "wanted"),
-    [
-        ("stf/table1 --config scale=smoke -n", [*TABLE1, "--config", "scale=smoke", "-n"], ["stf/table1"]),
-        ("stf/table1 --config scale=smoke hours=0", [*TABLE1, "--config", "scale=smoke", "hours=0"], []),
-        ("-n stf/figure3 --config scale=paper", ["-n", *FIGURE3, "--config", "scale=paper"], []),
-        ("audit --config scale=smoke", ["audit", "--config", "scale=smoke"], []),
-        (TABLE1[0], TABLE1[:1], []),
-        ("--until metrics stf.txt", ["--until", "metrics", "stf.txt"], []),
-    ],
-)
-def test_a_targets_name_stands_for_its_files(project, given, meant, wanted):
-    """Those that a budget has told the hours of are not told again."""
-    arguments, _, targets = resolved(given.split())
-    assert arguments == meant
-    assert [f"{target.paper}/{target.name}" for target in targets] == wanted
-
-
-def test_a_papers_name_stands_for_what_all_builds_of_it(project):
-    arguments, plan, targets = resolved(["streaming", "--config", "scale=smoke"])
-    mine = [target for target in plan.targets.values() if target.paper == "streaming"]
+@pytest.mark.parametrize(("given", "papers"), LINES["of whole papers"].items())
+def test_a_papers_name_and_all_stand_for_what_a_build_of_the_papers_makes(project, given, papers):
+    arguments, plan, targets = resolved(given.split())
+    mine = [target for target in plan.targets.values() if target.paper in papers]
     assert targets == [target for target in mine if not target.spec.get("extra")]
-    assert arguments[:-2] == [str(path) for target in targets for path in target.outputs]
+    files = [argument for argument in arguments if argument.startswith("results/")]
+    assert files == [str(path) for target in targets for path in target.outputs if given.startswith("streaming")]
 
 
-@pytest.mark.parametrize("given", ["all -n", "-n"])
-def test_all_is_of_the_papers_that_are_configured(project, given):
-    *_, targets = resolved([*given.split(), "--config", "papers=streaming", "scale=smoke"])
-    assert {target.paper for target in targets} == {"streaming"}
-    *_, targets = resolved([*given.split(), "--config", "papers=[stf, rules]", "scale=smoke"])
-    assert {target.paper for target in targets} == {"stf", "rules"}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "all --cores",
-        "",
-        "report -n --quiet rules",
-        "--cores 2 --until nothing --forcerun neither",
-        "Snakefile",
-        "results/paper/targets/stf/table1.reported.csv results/paper/runs/index.csv results/paper/report/index.html",
-        "results/paper/targets/stf/claims.md results/paper/targets/scorecard.md results/paper/datasets/mnist.npz",
-        "results/paper/runs/cifar10/stf-0.057735/mine-0123456789/seed0.json --config methods=[mine.py]",
-    ],
-)
+@pytest.mark.parametrize("given", LINES["left to snakemake"])
 def test_targets_that_may_be_made_are_left_to_snakemake(project, given):
     refuse_unknown(given.split(), given.split())
 
@@ -181,23 +102,6 @@ def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert said.startswith("Predicted for what is not there yet, ") == due
     assert bool(said) == due
-
-
-@pytest.mark.workflow
-def test_a_reader_of_a_dry_run_that_leaves_early_gets_no_traceback():
-    """As `| head -0` does: the pipe is closed before anything is written."""
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "clpapers.cli.snakemake", "-n", "streaming/unknown", "--config", "scale=smoke"],
-        cwd=ROOT,
-        stdout=write,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-    )
-    os.close(write)
-    assert done.returncode == -signal.SIGPIPE
-    assert b"Traceback" not in done.stderr
 
 
 @pytest.fixture

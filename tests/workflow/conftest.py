@@ -1,8 +1,7 @@
-"""Copies of the tiny world, builds that run beside a test, single commands, and disks of a folder's own."""
+"""Copies of the tiny world, builds that run beside a test, and single commands."""
 
 import os
 import signal
-import subprocess
 
 import pytest
 from nursery import nursery
@@ -43,22 +42,6 @@ def commands(pristine):
     """Single commands in any copy of the project, as quick forks."""
     with nursery(pristine) as running:
         yield running
-
-
-@pytest.fixture
-def mounted():
-    """Give a folder a file system of its own, with what is in it: `mounted(folder, "-t", "tmpfs", …)`."""
-    places = []
-
-    def mount(folder, *options):
-        done = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
-        places.append(folder)
-
-    yield mount
-    for folder in set(places):
-        subprocess.run(["umount", folder], check=True)
 
 
 @pytest.fixture

@@ -3,32 +3,28 @@
 As a script it is that process: for each request, a line of JSON, it forks, and answers with another.
 """
 
-from __future__ import annotations
-
 import contextlib
-import dataclasses
+import importlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import namedtuple
 
-from world import ROOT, Project, refusal
+from world import ROOT, refusal
+
+from clpapers import cli
 
 
-@dataclasses.dataclass
-class Done:
+class Done(namedtuple("Done", ("returncode", "said", "seconds"))):
     """How a command ended: its exit code or minus a signal, all that it said, and how long it took."""
 
-    returncode: int
-    said: str
-    seconds: float
-
     @property
-    def line(self) -> str:
+    def line(self):
         """The one line that tells what is wrong."""
         return refusal(self.said)
 
@@ -36,23 +32,21 @@ class Done:
 class Nursery:
     """The other end of the script, which runs the code of one project."""
 
-    def __init__(self, process: subprocess.Popen):
+    def __init__(self, process):
         self.process = process
 
-    def clpapers(self, project: Project, *arguments: str, kill_after: float | None = None, **limits: int) -> Done:
+    def clpapers(self, project, *arguments, kill_after=None, **limits):
         """`clpapers …` in the folder of a project.
 
         kill_after: seconds after which it is killed (SIGKILL) if it still runs.
         limits: `FSIZE`, bytes of any file it writes; `AS`, bytes of memory above those that importing took.
         """
-        request = {"folder": str(project.folder), "arguments": arguments, "kill_after": kill_after, "limits": limits}
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return Done(**json.loads(self.process.stdout.readline()))
+        print(json.dumps([str(project.folder), arguments, kill_after, limits]), file=self.process.stdin, flush=True)
+        return Done(*json.loads(self.process.stdout.readline()))
 
 
 @contextlib.contextmanager
-def nursery(project: Project) -> Iterator[Nursery]:
+def nursery(project):
     """A nursery with a project's code."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     environment = project.environment()
@@ -67,65 +61,50 @@ def nursery(project: Project) -> Iterator[Nursery]:
 # --- the script ----------------------------------------------------------------------------------------------
 
 
-def _child(request: dict, output: int) -> None:
-    import resource
-
-    from clpapers import cli
-
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.chdir(request["folder"])
-    limits = request["limits"]
-    if "FSIZE" in limits:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limits["FSIZE"],) * 2)
-    if "AS" in limits:
-        with open("/proc/self/statm") as memory:
-            pages = int(memory.read().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + limits["AS"],) * 2)
-    sys.argv = ["clpapers", *request["arguments"]]
-    code = cli.main(request["arguments"])
+def run(folder, arguments, limits):
+    """Do a command; returns its exit code."""
+    os.chdir(folder)
+    with open("/proc/self/statm") as memory:
+        taken = {"AS": int(memory.read().split()[0]) * resource.getpagesize(), "FSIZE": 0}
+    for name, limit in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (taken[name] + limit,) * 2)
+    sys.argv = ["clpapers", *arguments]
+    code = cli.main(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    return code
 
 
-def _serve(request: dict) -> Done:
+def serve(folder, arguments, kill_after, limits):
+    """Fork for a command; returns how it ended."""
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()
-        child = os.fork()
-        if child == 0:
+        if not (child := os.fork()):
+            code = 70
             try:
-                _child(request, output.fileno())
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+                code = run(folder, arguments, limits)
             except BaseException:
                 sys.excepthook(*sys.exc_info())
-            os._exit(70)
-        status, limit = 0, request["kill_after"]
-        while limit is not None and (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-            if time.monotonic() - began > limit:
-                os.kill(child, signal.SIGKILL)
-                limit = None
+            finally:
+                os._exit(code)
+        while kill_after is not None and time.monotonic() - began < kill_after:
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                break
             time.sleep(0.001)
-        status = os.waitpid(child, 0)[1] if limit is None else ended[1]
+        else:
+            if kill_after is not None:
+                os.kill(child, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         seconds = time.monotonic() - began
         output.seek(0)
-        said = output.read().decode(errors="replace")
-    return Done(os.waitstatus_to_exitcode(status), said, seconds)
-
-
-def _main() -> None:
-    import matplotlib.pyplot  # noqa: F401
-    import pandas  # noqa: F401
-    import torch  # noqa: F401
-
-    from clpapers.cli import commands, job_context  # noqa: F401
-    from clpapers.graph import jobs  # noqa: F401
-    from clpapers.runs import loop  # noqa: F401
-    from clpapers.streams import orders  # noqa: F401
-    from clpapers.targets import figure, formats  # noqa: F401
-
-    for line in sys.stdin:
-        print(json.dumps(dataclasses.asdict(_serve(json.loads(line)))), flush=True)
+        return status, output.read().decode(errors="replace"), seconds
 
 
 if __name__ == "__main__":
-    _main()
+    for each in ("cli.commands", "cli.job_context", "graph.jobs", "runs.loop", "streams.orders", "targets.formats"):
+        importlib.import_module(f"clpapers.{each}")
+    importlib.import_module("clpapers.targets.figure")  # and so Matplotlib, as the others import torch and pandas
+    for line in sys.stdin:
+        print(json.dumps(serve(*json.loads(line))), flush=True)

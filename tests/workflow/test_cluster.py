@@ -14,7 +14,7 @@ PROFILES = sorted(path.parent.name for path in (ROOT / "profiles").glob("*/confi
 
 
 def dry(project, profile, *arguments):
-    """What a dry run with a profile says; skipped where the profile's executor is not installed."""
+    """The words of a dry run with a profile; skipped where the profile's executor is not installed."""
     settings = yaml.safe_load((ROOT / "profiles" / profile / "config.yaml").read_text())
     plugin = f"snakemake_executor_plugin_{settings.get('executor', 'local').replace('-', '_')}"
     if "executor" in settings and importlib.util.find_spec(plugin) is None:

@@ -1,4 +1,4 @@
-"""What an edit reruns: what it must and nothing else. Asked of `snakemake -n` in a finished project."""
+"""An edit reruns what it must and nothing else. Asked of `snakemake -n` in a finished project."""
 
 import os
 import random

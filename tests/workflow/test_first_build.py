@@ -1,6 +1,5 @@
 """The first build and the next: all that is asked for, each with a true record, equal bytes again, nothing twice."""
 
-import base64
 import hashlib
 import html
 import json
@@ -60,7 +59,7 @@ def test_real_papers_can_be_planned(real, scale, paper, asked):
 
 
 def test_a_job_trains_a_block_of_seeds_and_a_seeds_stream_serves_all_cells(project):
-    """What very many runs are planned by: jobs and files grow with blocks and seeds, not with runs."""
+    """So that very many runs can be planned: jobs and files grow with blocks and seeds, not with runs."""
     project.edit(SCALE, "seeds: 0-1\nseeds_per_job: 1", "seeds: 0-39\nseeds_per_job: 20")
     planned = project.plan(METRICS)
     trained = [path.split("/")[-2:] for path in planned if "/runs/" in path]
@@ -110,34 +109,20 @@ def test_every_result_has_a_record_and_every_record_is_true(finished):
     assert net == {"name": "cnn", "width": 2}  # and not that of `stf`
 
 
-def test_lineage_reaches_the_data(finished):
-    done = finished.clpapers("lineage", TABLE.replace("csv", "md"))
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0
-    assert lines[0].startswith("results/mini/targets/mini/table1.md")
-    assert sum("/runs/mnist/" in line and line.strip().startswith("results") for line in lines) == 4
-    assert any("data mnist from standin" in line for line in lines)
-    assert not re.search("CHANGED|MISSING|NOT AS RECORDED", done.stdout)
-
-
 def test_jobs_make_the_same_files_of_the_same_files_by_the_same_code_as_rules(finished, monkeypatch):
     """Snakemake notes of each file that it has made what it was made of, and the params of the rule."""
     monkeypatch.chdir(finished.folder)
-    jobs._at_paper_scale.cache_clear()
     plan = Plan("mini", all_papers())
     wanted = jobs.ancestors(plan, [target for target in plan.targets.values() if target.paper == "mini"])
-    expected = [*wanted.values(), jobs.job_of(plan, Path(INDEX))]
-    jobs._at_paper_scale.cache_clear()
-    notes, folder = {}, finished.folder / ".snakemake/metadata"
-    for path in folder.rglob("*"):
-        if path.is_file():
-            name = "".join(part.removeprefix("@") for part in path.relative_to(folder).parts)
-            notes[base64.b64decode(name).decode()] = json.loads(path.read_text())
-    made = {str(path): job for job in expected for path in (*job.outputs, record_path(job.outputs[0]))}
+    made = {}
+    for job in (*wanted.values(), jobs.job_of(plan, Path(INDEX))):
+        made |= dict.fromkeys(map(str, (*job.outputs, record_path(job.outputs[0]))), job)
+    notes = finished.notes(".snakemake/metadata")
     assert notes.keys() == made.keys()
     for path, job in made.items():
-        assert {*notes[path]["input"]} == {*map(str, job.inputs)}
-        assert repr(job.code) in notes[path]["params"]
+        note = json.loads(notes[path].read_text())
+        assert {*note["input"]} == {*map(str, job.inputs)}
+        assert repr(job.code) in note["params"]
 
 
 # --- once more -------------------------------------------------------------------------------------------------
@@ -153,7 +138,11 @@ def test_a_second_build_does_nothing_and_a_records_command_makes_the_same_file_b
     assert built.results() == before
 
 
-def test_two_builds_give_the_same_bytes_and_a_third_beside_one_is_refused(finished, project, running):
+def test_a_build_without_the_server_of_jobs_gives_the_same_and_another_beside_it_is_refused(
+    finished, project, running, monkeypatch
+):
+    """The same bytes, and the same records but for what they tell of times and memory."""
+    monkeypatch.setenv("CLPAPERS_SERVER", "0")
     leader = running(project)
     until(lambda: processes(leader, "dataset"), leader)
     os.killpg(leader.pid, signal.SIGSTOP)  # it might end before the other has begun
@@ -167,19 +156,11 @@ def test_two_builds_give_the_same_bytes_and_a_third_beside_one_is_refused(finish
     ours, theirs = project.results(), finished.results()
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
-
-
-def test_results_and_records_are_the_same_without_the_server_of_the_jobs(finished, project, monkeypatch):
-    monkeypatch.setenv("CLPAPERS_SERVER", "0")
-    project.build()
-    assert project.results() == finished.results()
     own = {"started", "seal", "wall_seconds", "cpu_seconds", "peak_memory_bytes", "training_seconds", "testing_seconds"}
 
     def told(record):
         behind = [bool(entry.pop("record", None)) for entry in record["inputs"]]
         return {key: value for key, value in record.items() if key not in own}, behind
 
-    theirs = records(finished)
-    assert {path: told(record) for path, record in records(project).items()} == {
-        path: told(record) for path, record in theirs.items()
-    }
+    one, other = ({path: told(record) for path, record in records(each).items()} for each in (project, finished))
+    assert one == other

@@ -14,8 +14,7 @@ from clpapers.cli.new import TEMPLATES
 from clpapers.provenance import sha256
 
 FILES = [TABLE, TABLE.replace("csv", "reported.csv"), TABLE.replace("csv", "paired.csv")]
-EXAMPLES = ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
-SHAPES = {path.stem: path for path in (*(HERE / "methods").glob("*.py"), *EXAMPLES)}
+SHAPES = *sorted((HERE / "methods").glob("*.py")), ROOT / "examples/expanding.py", ROOT / "examples/stacked/lwf.py"
 CONTRACTS = {
     "test_a_learner_takes_what_it_declares",
     "test_what_a_learner_declares_is_there",
@@ -47,48 +46,57 @@ def rows(project):
     return list(dict.fromkeys(line["row"] for line in csv.DictReader(project.read(TABLE).splitlines())))
 
 
-def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
+def test_a_file_becomes_a_row_with_a_page_and_an_edit_of_it_trains_it_alone(built, file):
     before = built.runs()
-    waits = built.build("all", *with_methods(file), "hours=0")
-    assert "Nothing to be done" not in waits
-    page = built.read(TABLE.replace("csv", "html"))
-    (told,) = re.findall(
-        r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", page
-    )
+    assert "Nothing to be done" not in built.build("all", *with_methods(file), "hours=0")
+    takes = r"take [\d.]+ (?:s|min) of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\."
+    (told,) = re.findall(takes, built.read(TABLE.replace("csv", "html")))
     assert "4 runs are there; training 2 more" in built.build(TABLE, "-n", "--config", told)
 
-    built.build(*FILES, *with_methods(file))
+    # Its row, and the path of its page.
+    said = built.build("all", *with_methods(file))
     after = built.runs()
     assert before.items() <= after.items()
     new = sorted(after.keys() - before.keys())
-    assert [re.sub("mine-[0-9a-f]{10}", "mine", path.split("/", 5)[5]) for path in new] == [
-        "mine/seed0.json",
-        "mine/seed1.json",
-    ]
+    assert [re.sub(r".*/mine-[0-9a-f]{10}/", "", path) for path in new] == ["seed0.json", "seed1.json"]
     assert rows(built) == ["ER", "ACE", "mine §", "Random guess (expected)"]
     shown = built.read(TABLE.replace("csv", "md"))
     assert "§ Not of the paper: mine, of a file with digest" in shown
     assert re.search(r"\| mine § +\| MNIST +\| final_accuracy +\| \d of 3 +\| ER ", shown)
-    pairs = built.read(FILES[2])
-    assert [line.split(",")[2:4] for line in pairs.splitlines()[1:]].count(["ER", "mine §"]) == 2
+    ends = r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$"
+    (last,) = re.findall(ends, said, re.M)
+    command, target, cores, *settings = shlex.split(last)
+    assert (command, target, cores) == ("snakemake", "report", "--cores")
+    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", built.build(target, *settings), re.M)
+    shown = built.read(page)
+    assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
+    assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
+    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
+        assert part in shown, part
+    pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
+    assert len(pairs) == 4
+    assert [pair["first"] for pair in pairs].count("ER") == 2
+    for pair in pairs:
+        assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown
 
+    # Its file is among what it was made of, wherever that goes.
     record = json.loads(built.read(new[0].replace(".json", ".record.json")))
     (copy,) = (item for item in record["inputs"] if item["path"].endswith(".py"))
     assert copy["sha256"] == sha256(file)
     assert record["cell"]["learner"] == {"name": "mine", "file": copy["path"]}
-    built.audit()
     crate = built.folder.parent / "crate"
     exported = built.clpapers("export", "mini/table1", "--out", str(crate))
     assert exported.returncode == 0, exported.stdout
     assert (crate / copy["path"]).read_bytes() == file.read_bytes()
 
+    # An edit of its code trains it anew, and nothing else.
     change(file, "# [B, K]", "# logits")
     assert "Nothing to be done" in built.build(*FILES, "-n", *with_methods(file))
     change(file, "loss.backward()", "(0.5 * loss).backward()")
     built.build(*FILES, *with_methods(file))
     assert after.items() <= built.runs().items()
     assert len(built.runs()) == len(after) + 2
-    built.audit()
+    built.audit("mini/table1")
 
     # Where it does not fit, a footnote says why; a mistake is one line before anything starts.
     change(file, "class Mine(", 'DECLARATION = {"needs": {"net.name": ["cnn"]}}\n\n\nclass Mine(')
@@ -109,47 +117,27 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
         assert built.results() == results
 
 
-@pytest.mark.parametrize("names", [["masks", "remembers", "means"], ["expanding", "lwf", "by_task"]])
-def test_a_paper_is_built_with_methods_of_every_shape(names, built):
+@pytest.mark.parametrize("shapes", [SHAPES[:3], SHAPES[3:]])
+def test_a_paper_is_built_with_methods_of_every_shape(shapes, built):
     """A row for each; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
-    files = []
-    for name in names:
-        files.append(built.folder.parent / f"{name}.py")
-        shutil.copy(SHAPES[name], files[-1])
+    files = [shutil.copy(path, built.folder.parent) for path in shapes]
     assert "Traceback" not in built.build("all", *with_methods(*files))
-    assert {f"{name} §" for name in names} <= set(rows(built))
+    assert {f"{path.stem} §" for path in shapes} <= set(rows(built))
 
 
 def test_a_method_of_the_project_is_one_file_and_a_line_in_a_papers_file(project):
     """An ER-like one gets a row and is held to every contract."""
-    project.write("src/clpapers/runs/learners/weighted_replay.py", (HERE / "weighted_replay.py").read_text())
+    learners = "src/clpapers/runs/learners"
+    project.write(f"{learners}/own_replay.py", project.read(f"{learners}/er.py").replace("class ER(", "class Own("))
     line = "  ace: {forward: separate}\n"
-    project.edit(PAPER, line, f"{line}  weighted_replay: {{weight: 0.5}}\n", "[er, ace]", "[er, ace, weighted_replay]")
+    project.edit(PAPER, line, f"{line}  own_replay: {{forward: joint}}\n", "[er, ace]", "[er, ace, own_replay]")
     project.build(TABLE)
     found = {line["learner"] for line in csv.DictReader(project.read(TABLE.replace("targets", "metrics")).splitlines())}
-    assert found == {"er", "ace", "weighted_replay"}
-    assert "weighted_replay" in rows(project)
+    assert found == {"er", "ace", "own_replay"}
+    assert "own_replay" in rows(project)
 
     shutil.copytree(ROOT / "tests", project.folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     tests = [f"tests/runs/test_{name}.py" for name in ("learners", "loop", "checkpoint")]
-    ran = project.python("pytest", *tests, "-k", "weighted_replay", "-rp", "-p", "no:cacheprovider")
+    ran = project.python("pytest", *tests, "-k", "own_replay", "-rp", "-p", "no:cacheprovider")
     assert ran.returncode == 0, ran.stdout
     assert set(re.findall(r"^PASSED \S+::(\w+)\[", ran.stdout, re.MULTILINE)) >= CONTRACTS
-
-
-def test_a_build_ends_with_the_method_and_the_path_of_its_page(built, file):
-    said = built.build("all", *with_methods(file))
-    ends = r"^mine: this build trained 2 of its runs; 2 of 2 are there; to build its page: (.*)$"
-    (last,) = re.findall(ends, said, re.M)
-    command, target, cores, *settings = shlex.split(last)
-    assert (command, target, cores) == ("snakemake", "report", "--cores")
-    (page,) = re.findall(r"^mine: .*; its page: (\S+)$", built.build(target, *settings), re.M)
-    shown = built.read(page)
-    assert page.removeprefix("results/mini/report/") in built.read("results/mini/report/manifest-sha256.txt")
-    assert json.loads(built.read("results/mini/report/index.record.json"))["papers"] == ["mini"]
-    for part in ("SHA-256", sha256(file)[:12], "of 3", "MNIST", "No run of it is left"):
-        assert part in shown, part
-    pairs = [line for line in csv.DictReader(built.read(FILES[2]).splitlines()) if line["second"] == "mine §"]
-    assert len(pairs) == 4
-    for pair in pairs:
-        assert f"{-float(pair['difference']):+z.2f}".replace("-", "−") in shown

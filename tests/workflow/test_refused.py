@@ -1,4 +1,4 @@
-"""What is wrong is refused before anything starts: one line that says what and where, and no traceback."""
+"""A mistake is refused before anything starts: one line that says what and where, and no traceback."""
 
 from pathlib import Path
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import fcntl
@@ -36,7 +37,7 @@ TIMEOUT = 300  # seconds; the machine may be busy
 
 
 def git(*arguments: str, folder: Path = Path()) -> str:
-    """What `git …` says, in a folder."""
+    """The words of `git …`, in a folder."""
     author = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     done = subprocess.run(
         ["git", *arguments], cwd=folder, env=os.environ | author, check=True, capture_output=True, text=True
@@ -130,6 +131,14 @@ class Project:
         files = sorted((self.folder / "results/mini/runs/mnist").glob(f"*/{learner}-*/seed*.json"))
         return {str(p.relative_to(self.folder)): p.stat().st_mtime_ns for p in files if not p.match("*.record.json")}
 
+    def notes(self, folder: str) -> dict[str, Path]:
+        """Snakemake's notes on files, below a folder: the note's file by the path that it is of."""
+        files = [path for path in (self.folder / folder).rglob("*") if path.is_file()]
+        names = [
+            "".join(each.removeprefix("@") for each in path.relative_to(self.folder / folder).parts) for path in files
+        ]
+        return {base64.b64decode(name).decode(): path for name, path in zip(names, files)}
+
     # commands
 
     def environment(self) -> dict[str, str]:
@@ -172,7 +181,7 @@ class Project:
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
 
     def audit(self, *names: str) -> str:
-        """What the audit says of results in which nothing is wrong."""
+        """The audit's words on results in which nothing is wrong."""
         done = self.clpapers("audit", "--scale", "mini", *names)
         assert done.returncode == 0, done.stdout
         return done.stdout

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import world
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import record_path
-from world import PAPER, Project
+from world import PAPER, ROOT, Project
 
 MADE_OF_RUNS = ("metrics", "targets", "runs/nets", "runs/index.csv", "runs/index.record.json", "streams/toy-13-17-10")
 TOLD = ("logs", "benchmarks", "choices", "machine.json")
@@ -67,6 +69,28 @@ def working_copy(project, folder, monkeypatch, *left_out):
     monkeypatch.chdir(folder)
     jobs._at_paper_scale.cache_clear()
     return folder
+
+
+@pytest.fixture(scope="session")
+def everything():
+    """The plan of the project's papers at the scale `smoke`."""
+    return Plan("smoke", all_papers())
+
+
+@pytest.fixture(scope="session")
+def whole():
+    """The plan of the project's papers at their own scale."""
+    return Plan("paper", all_papers())
+
+
+@pytest.fixture
+def unbuilt(tmp_path, monkeypatch):
+    """The project's own configuration and nothing built, as the working folder: its files are links."""
+    for part in ("config", "workflow"):
+        left_out = shutil.ignore_patterns("outside")
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out, copy_function=os.symlink)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

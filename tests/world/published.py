@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 
 from clpapers import cli, provenance
-from clpapers.archive.imported import folder_of
-from clpapers.config.plan import Plan
 from clpapers.graph import jobs
 from world import HERE, git
 
@@ -60,27 +58,17 @@ def edit(path, change):
 
 
 def fewer_right(content, by=1):
-    """Of a result's first seed, fewer items right at the end."""
+    """Make fewer items of a result's first seed right at the end."""
     counts = content["seeds"][0]["test"]["none"]
     most = max(range(len(counts["correct"])), key=counts["correct"].__getitem__)
     counts["correct"][most] -= by
-
-
-OWN = Plan.results
-
-
-def imported_first(plan, cell, seeds=None):
-    """`Plan.results` with imported runs in place of those that could be trained, where they are there."""
-    files = OWN(plan, cell, seeds)
-    places = {path: folder_of(plan.scale) / Path(*path.parts[3:]) for path in files}
-    return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
 
 ENTRY = json.loads((HERE / "entry.json").read_text())
 
 
 def entry_of(seed=0):
-    """What training writes of a seed, by hand: two tasks of two classes each, two testing events, three probes."""
+    """A seed's entry of a result, by hand: two tasks of two classes each, two testing events, three probes."""
     return copy.deepcopy(ENTRY) | {"seed": seed}
 
 
