@@ -3,14 +3,17 @@
 import itertools
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from clpapers.catalogue import methods
+from clpapers.catalogue import metrics as catalogue
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
 from clpapers.config.plan import Plan
+from clpapers.config.schemas import schema
 from clpapers.config.settings import project_papers
+from clpapers.report import reference
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -105,34 +108,23 @@ def test_what_the_tour_shows_of_a_cell_is_what_is_printed(monkeypatch, capsys):
     assert set(shown.splitlines()) <= set(capsys.readouterr().out.splitlines())
 
 
-def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plans):
+def test_the_pages_that_are_made_have_every_target_and_every_key(plans, monkeypatch):
+    monkeypatch.chdir(ROOT)
     plan = plans["paper"]
+    pages = reference.texts(plan)
     expected = []
     for name, target in plan.targets.items():
         points = [cell for _, search in target.selections for _, cell in search.points]
         runs = {(cell.hash, seed) for _, cell in target.cells for seed in target.seeds}
         runs |= {(cell.hash, seed) for cell in points for seed in plan.seeds_of(cell)}
         expected.append([name, f"`snakemake {target.outputs[0]} --cores`", f"{len(runs):,}"])
-    lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")][:3] for line in lines if line.startswith("| ")]
-    assert sorted(row for row in rows if "/" in row[0]) == sorted(expected)
-
-
-def test_the_page_of_keys_is_what_its_command_writes():
-    """It has every key, option and metric that there is; so it changes with a schema or a declaration."""
-    page = ROOT / "docs/keys.py"
-    module = ModuleType("keys")
-    module.__file__ = str(page)
-    exec(compile(page.read_bytes(), page, "exec"), vars(module))
-    assert (ROOT / "docs/keys.md").read_text(encoding="utf-8") == module.page()
-
-
-def test_hours_told_elsewhere_are_those_of_the_page_of_targets():
-    lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
-    (of_all,) = (line.split("|")[4].split()[0] for line in lines if line.startswith("| all, shared runs once"))
-    text = (ROOT / "docs/costs.md").read_text(encoding="utf-8")
-    told = re.findall(r"predicts (\S+) core-hours for the whole paper scale", text)
-    assert [number.replace(",", "") for number in told] == [of_all.replace(",", "")]
+    rows = [[cell.strip() for cell in line.split("|")[1:]] for line in pages["targets.md"].splitlines() if "|" in line]
+    assert sorted(row[:3] for row in rows if "/" in row[0]) == sorted(expected)
+    shown = {*re.findall(r"`([^`\n]+)`", pages["keys.md"])}
+    assert {*schema("paper")["properties"], *schema("config")["properties"], *catalogue.metrics()} - {
+        "defaults"
+    } <= shown
+    assert {option for method in methods.methods().values() for option in method.options} <= shown
 
 
 def test_readme_and_the_pages_themselves_have_one_name_for_each_page():
