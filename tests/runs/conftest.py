@@ -40,6 +40,7 @@ def written(tmp_path):
         parent = learners.written(like)
         head = "import math\nimport torch\nfrom clpapers import Learner, Observed\n"
         head += f"from {parent.__module__} import {parent.__name__} as Parent\n\n\nclass Mine(Parent):\n"
+        head += "    uses = ('changes', 'competing', 'tasks')\n\n"
         file = tmp_path / f"mine_{hashlib.sha256(methods.encode()).hexdigest()[:8]}.py"
         file.write_text(head + methods)
         return {"name": file.stem, "file": str(file)}
