@@ -1,7 +1,6 @@
 """Each learner against a plain implementation of its paper's step: one seed, ordinary modules, Python loops."""
 
 import copy
-import inspect
 import re
 
 import jsonschema
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, Way, assert_same_net, cell, setting, split, stream
+from tiny import CPU, METHODS, OPTIONS, SPLIT, VARIANTS, Way, assert_same_net, cell, split, stream
 
 from clpapers.config import parts
 from clpapers.runs import learners, loop, nets
@@ -175,47 +174,18 @@ def test_equals_the_plain_implementation(name, way, net, data, streams):
 
 def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
     spec = cell("gdumb_retrained", {"memory_batch": 5, "epochs": 2}, "mlp")
-    given = setting(spec, data, {0: streams[0]})
-    learner = learners.create(spec["learner"], given)
-    first, initial = learner.net, [p.detach().clone() for p in learner.parameters]
-    for t in range(3):
-        assert learner.observe(t, None, None) == Observed()
+    learner = Way(spec, data, [streams[0]]).walk(until=3)
+    initial, retrained = [p.detach().clone() for p in learner.parameters], []
     read, reader = [], learner.memory.read
     learner.memory.read = lambda slots: (read.append(slots), reader(slots))[1]
-    retrained = []
     for _ in range(2):
         learner.prepare()
         with learner.evaluation():
-            retrained.append(learner.net)
+            retrained.append(next(learner.net.parameters()))
     count = learner.memory.counts[0, 3]
     assert sorted(torch.cat(read, dim=1)[0].tolist()) == sorted(list(range(count)) * 4)  # two epochs each
-    assert len({id(net) for net in (first, *retrained)}) == 3
     assert all(torch.equal(a, b) for a, b in zip(initial, learner.parameters))
-    weights = [next(net.parameters()) for net in retrained]
-    assert not torch.equal(*weights)
-
-
-def taken(learner):
-    """The options of a constructor, and those that it hands on to its parent's."""
-    names = set()
-    for each in learner.__mro__:
-        if "__init__" in vars(each):
-            code = each.__init__.__code__
-            names.update(code.co_varnames[2 : 2 + code.co_kwonlyargcount])
-            if not code.co_flags & inspect.CO_VARKEYWORDS:
-                return names
-    return names
-
-
-@pytest.mark.parametrize("learner", METHODS)
-def test_a_learner_takes_what_it_declares(learner):
-    """Config files may say of a learner what its constructor takes, no more, no less; and its docstring explains it."""
-    declared, found = METHODS[learner].options, learners.find(learner)
-    assert taken(found) == set(declared)
-    assert all(re.search(rf"\b{option}\b", found.__doc__) for option in declared)
-    rules = {"properties": declared, "required": list(declared)}
-    for options in METHODS[learner].examples():
-        jsonschema.validate(options, rules)
+    assert not torch.equal(*retrained)
 
 
 @pytest.mark.parametrize("learner", OPTIONS)
@@ -234,28 +204,22 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
 
 @pytest.mark.parametrize("learner", METHODS)
 def test_what_a_learner_declares_is_there(learner):
-    """It speaks of options, parts of a cell and methods that there are, and of a change of task if it has the hook."""
-    declared = METHODS[learner]
-    hook = learners.find(learner).task_change is not Learner.task_change
-    for key, cases in declared.where.items():
-        option, _, deeper = key.partition(".")
-        schema = declared.options[option]["properties"][deeper] if deeper else declared.options[option]
-        for value in cases:
-            jsonschema.validate(value, schema)
+    """It needs parts of a cell that there are, and speaks of a change of task if it has the hook."""
+    declared, found = METHODS[learner], learners.find(learner)
+    assert all(re.search(rf"\b{option}\b", found.__doc__) for option in declared.options)
     for options in declared.examples():
+        jsonschema.validate(options, {"properties": declared.options, "required": list(declared.options)})
         given = declared.with_options(options)
-        assert hook == ("changes" in given.uses)
+        assert ("changes" in given.uses) == (found.task_change is not Learner.task_change)
         for key, values in given.needs.items():
             part, *option = key.split(".")
             assert part in parts.CELL["properties"]
             for value in values if option else []:
                 jsonschema.validate(value, parts.piece(part)["properties"][option[0]])
-    assert set(declared.by_tasks) <= set(declared.options)
     assert set(declared.measures) <= set(parts.Evaluation.fields())
     for equal in filter(None, (declared.without_changes, declared.always_changing)):
-        plain = METHODS[equal]
-        assert not plain.options  # they are dropped with the name
-        assert plain.uses == [thing for thing in declared.uses if thing != "changes"]
+        assert not METHODS[equal].options  # they are dropped with the name
+        assert METHODS[equal].uses == [thing for thing in declared.uses if thing != "changes"]
 
 
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
@@ -288,7 +252,7 @@ def test_without_a_change_of_task_it_is_what_it_declares(name, optimizer, data, 
 @pytest.mark.parametrize(
     ("name", "options"), [each for each in VARIANTS if METHODS[each[0]].with_options(each[1]).always_changing]
 )
-@pytest.mark.parametrize("net", ["mlp", pytest.param("resnet18", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("net", ["mlp", "cnn"])
 def test_with_a_change_at_every_batch_it_is_what_it_declares(name, options, net, data, streams):
     """So that `config` may make one cell of the two. A penalty then pulls to where the net stands."""
     alone, equal = (
@@ -302,8 +266,3 @@ def trained(spec, data, streams):
     """The results of a cell's runs, without the size of what the learner holds."""
     results = loop.train(spec, data, streams, CPU)
     return [{key: result[key] for key in result.keys() - {"learner_bytes"}} for result in results]
-
-
-def test_every_net_is_declared_with_the_options_that_it_needs():
-    for spec in NETS.values():
-        assert set(spec) - {"name"} == set(parts.NETS[spec["name"]].rules()["required"])
