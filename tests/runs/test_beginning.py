@@ -3,14 +3,8 @@
 import pytest
 import tiny
 
-from clpapers.runs import cuda_graphs
 from clpapers.runs.beginning import begin
 from clpapers.runs.loop import train
-
-
-@pytest.fixture(scope="module")
-def data():
-    return tiny.problem()
 
 
 def both(learner, data, steps, *, seeds=2, **options):
@@ -55,21 +49,17 @@ def test_other_weights_give_other_losses_that_are_near_at_first(data):
         assert one == pytest.approx(other, rel=0.05)
 
 
-def test_what_takes_too_long_is_ended_with_what_there_is(data, monkeypatch):
-    """The second step computes without end."""
-    take = cuda_graphs.Steps.__call__
-
-    def endless(steps, t):
-        while t == last:
-            pass
-        return take(steps, t)
-
-    monkeypatch.setattr(cuda_graphs.Steps, "__call__", endless)
-    spec, streams = tiny.course("er", tiny.OPTIONS["er"], "mlp", data, 1)
-    last = 1
-    assert len(begin(spec, data, streams, 3, seconds=0.3)[0]["online"]["loss"]) == 1
-    last = 0
-    assert begin(spec, data, streams, 3, seconds=0.3) == {}
+@pytest.mark.parametrize("endless", [0, 1])
+def test_what_takes_too_long_is_ended_with_what_there_is(endless, data, written):
+    """A step computes without end."""
+    spec, streams = tiny.course("single", {}, "mlp", data, 1)
+    spec["learner"] = written(
+        f"    def observe(self, t, x, y):\n        while t == {endless}:\n            pass\n"
+        "        return super().observe(t, x, y)\n"
+    )
+    assert [len(found["online"]["loss"]) for found in begin(spec, data, streams, 3, seconds=0.3).values()] == [
+        1
+    ] * endless
 
 
 def test_answers_before_the_first_step_tell_nothing_of_training(data):

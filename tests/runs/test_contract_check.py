@@ -3,9 +3,10 @@
 import sys
 
 import pytest
+from tiny import CPU, SPLIT, cell
 
 from clpapers.cli.new import TEMPLATES
-from clpapers.runs import contract_check
+from clpapers.runs import contract_check, loop
 
 REPLAY = """\
 import torch
@@ -122,16 +123,13 @@ def test_what_an_author_writes_anyway_keeps_every_contract(tried, old, new):
     assert all(line.startswith(kept) for line, kept in zip(said, [*KEPT[:2], KEPT[3]], strict=True))
 
 
-def test_labels_that_a_learner_of_stacks_changes_are_its_own(tried, monkeypatch):
+def test_labels_that_a_learner_of_stacks_changes_are_its_own(data, chunked, written):
     """In place and not, it ends in the same answers."""
     found = []
-    train = contract_check.Problem.train
-    monkeypatch.setattr(
-        contract_check.Problem, "train", lambda *given, **kept: found.append(train(*given, **kept)) or found[-1]
-    )
     for change in ("y -= 1\n        y.clamp_(min=0)", "y = (y - 1).clamp(min=0)"):
-        tried(OBSERVE.replace("        loss =", f"        {change}\n        loss ="))
-    assert found[0] == found[len(found) // 2]
+        mine = written(f"    def observe(self, t, x, y):\n        {change}\n        return super().observe(t, x, y)\n")
+        found.append(loop.train(cell("single", {}, "mlp", order=SPLIT) | {"learner": mine}, data, chunked, CPU))
+    assert found[0] == found[1]
 
 
 def with_state(begin, step):

@@ -5,8 +5,6 @@ import pytest
 import torch
 from tiny import MLP, Way, images, made, split, two_tasks
 
-from clpapers.runs.learner import Observed
-
 DATA = images(classes=6, items=7)
 RANDOM, RANDMM = {"name": "random"}, {"name": "random_multi_model"}
 
@@ -59,11 +57,3 @@ def test_where_the_task_says_nothing_of_the_class_all_compete(oracle):
     way = guesser(RANDMM, oracle)
     tasks = torch.arange(6000)[None] % way.scenarios[0].tasks.tasks
     assert_uniform(guesses(way, tasks)[0].numpy(), range(6))
-
-
-def test_nothing_is_trained_or_kept():
-    way = guesser(RANDOM)
-    assert way.learner.net is None
-    assert not way.learner.uses_batch
-    assert way.learner.observe(0, None, None) == Observed()
-    assert way.learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}

@@ -96,13 +96,6 @@ def test_a_task_at_once_is_tested_after_its_only_step(data):
     assert [len(curve) for curve in result["tasks"]["shots"]] == [1, 1]
 
 
-def test_what_is_known_of_a_task_before_it_is_learnt_was_known_after_the_one_before(data):
-    for result in run(data, DOMAINS):
-        tests = result["tasks"]
-        for k in (1, 2):
-            assert tests["shots"][k][0] == tests["correct"][k - 1][k]
-
-
 UNCERTAIN = """
     asked = 0
 
