@@ -151,14 +151,3 @@ def test_reported_numbers_are_those_that_the_authors_code_printed(tmp_path):
     assert (none["value"], none["spread"], none["spread_kind"]) == ("22.00", "2.000", "standard_error_2_runs")
     assert (agem["value"], agem["spread"], agem["spread_kind"]) == ("99.50", "", "")
     assert none["note"].endswith("by seed 2: 20.00, 3: 24.00")
-
-
-def test_each_reported_number_is_of_a_row_of_the_paper(plan):
-    with (EXAMPLE / "three_types.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    assert lines
-    for line in lines:
-        target = plan.targets[f"three_types/{line['target']}"]
-        named = [target.spec["names"].get(label, label) for label in target.spec["grid"]["learner"]]
-        assert line["row"] in named
-        assert line["metric"] in target.spec["metrics"]

@@ -11,7 +11,6 @@ from tiny import (
     CHUNKS,
     CPU,
     DOMAINS,
-    NONE,
     OF_ONE_NET,
     OPTIONS,
     SPLIT,
@@ -244,17 +243,6 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
         if s == 0:
             way.walk()
         assert_same_net(way.learner.net, net, s)
-
-
-@pytest.mark.parametrize("learner", ["ewc", "er", "a_gem", "gdumb", "icarl", "multi_task", "random_multi_model"])
-def test_other_learners_take_tasks_at_once_too(learner, data, chunked):
-    streams = {seed: chunked[seed] for seed in (0, 1)}
-    told = CHUNKS if learner in ("ewc", "a_gem", "icarl", "random_multi_model") else NONE
-    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=told, batch="task")
-    for seed, result in enumerate(stacked(spec, data, streams)):
-        (alone,) = stacked(spec, data, {seed: streams[seed]})
-        assert_same(alone, result)
-        assert result["steps"] == 2
 
 
 # --- pixel permutations ------------------------------------------------------------------------------------------
