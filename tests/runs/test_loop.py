@@ -6,27 +6,9 @@ import re
 
 import numpy as np
 import pytest
+import tiny
 import torch
-from tiny import (
-    CHUNKS,
-    CPU,
-    DOMAINS,
-    OF_ONE_NET,
-    OPTIONS,
-    SPLIT,
-    VARIANTS,
-    Way,
-    assert_same,
-    assert_same_net,
-    cell,
-    course,
-    pictures,
-    scenarios,
-    split,
-    stacked,
-    stream,
-    told,
-)
+from tiny import CHUNKS, CPU, DOMAINS, OF_ONE_NET, OPTIONS, SPLIT, VARIANTS, Way, assert_same, cell, course, split, told
 
 from clpapers.runs import loop
 from clpapers.streams import orders
@@ -67,9 +49,9 @@ def met(data, written):
 def assert_alone_as_together(spec, data, streams):
     """Each seed's result is the same alone, in a stack of three, and in another order."""
     shuffled = [2, 1]
-    whole, part = stacked(spec, data, streams), stacked(spec, data, {seed: streams[seed] for seed in shuffled})
+    whole, part = (tiny.stacked(spec, data, {seed: streams[seed] for seed in seeds}) for seeds in (streams, shuffled))
     for seed, result in enumerate(whole):
-        (alone,) = stacked(spec, data, {seed: streams[seed]})
+        (alone,) = tiny.stacked(spec, data, {seed: streams[seed]})
         assert_same(alone, result)
         if seed in shuffled:
             assert_same(alone, part[shuffled.index(seed)])
@@ -164,7 +146,7 @@ def test_a_seed_that_diverges_leaves_its_stack_mates_alone(learner, options, dat
 def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, capsys):
     """Chunks of 20, 13 and 20 items, or of 11 and 42; the results come in the order in which seeds are asked for."""
     edges = {4: [20, 33], 7: [11], 2: [20, 33]}
-    given = {seed: stream(streams[seed % 3].indices, seed, edges[seed]) for seed in edges}
+    given = {seed: tiny.stream(streams[seed % 3].indices, seed, edges[seed]) for seed in edges}
     spec = cell(learner, OPTIONS[learner], "mlp", oracle=CHUNKS)
     results = loop.train(spec, data, given, CPU)
     assert stacks(capsys.readouterr().err) == ["4-2", "7-7"]
@@ -178,7 +160,7 @@ def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, ca
 def test_seeds_whose_tasks_change_at_other_steps_are_trained_apart(data, streams):
     """The batches are the same; the oracle's tasks drift with each seed's own classes."""
     spec = cell("ewc", OPTIONS["ewc"], "mlp", oracle=split(4))
-    changes = [c.changes.tolist() for c in scenarios(spec, data, streams)]
+    changes = [c.changes.tolist() for c in tiny.scenarios(spec, data, streams)]
     assert changes[0] != changes[1]
     for result, expected in zip(loop.train(spec, data, streams, CPU), changes, strict=True):
         assert result["oracle"]["changes"] == sum(expected)
@@ -199,7 +181,7 @@ def test_without_stacking_seeds_are_trained_apart_and_end_the_same(learner, data
 
 def test_batches_cross_no_boundary(data, streams, met):
     """What is learnt, step by step: chunks of 20, 13 and 20 items in batches of 5; and where the task changes."""
-    result, notes = met(cell("single", {}, "mlp", oracle=CHUNKS), stream(streams[0].indices, 0, [20, 33]))
+    result, notes = met(cell("single", {}, "mlp", oracle=CHUNKS), tiny.stream(streams[0].indices, 0, [20, 33]))
     learnt, sizes = [y[0] for _, y in notes["learnt"]], [5, 5, 5, 5, 5, 5, 3, 5, 5, 5, 5]
     assert [len(batch) for batch in learnt] == sizes
     assert torch.cat(learnt).tolist() == data.train_y[streams[0].indices].tolist()
@@ -234,7 +216,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
     for s, c in enumerate(way.scenarios):
         net = way.ordinary(s=s)
         optimizer = way.optimizer(net)
-        shown = pictures(spec, data)
+        shown = tiny.pictures(spec, data)
         for now in (slice(0, 60), slice(60, 120)):
             optimizer.zero_grad()
             items = torch.from_numpy(c.items[now])
@@ -242,7 +224,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
             optimizer.step()
         if s == 0:
             way.walk()
-        assert_same_net(way.learner.net, net, s)
+        tiny.assert_same_net(way.learner.net, net, s)
 
 
 # --- pixel permutations ------------------------------------------------------------------------------------------
@@ -252,7 +234,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
 def test_the_identity_permutes_nothing(learner, data, streams):
     """The same run as without permutations, but tested three times."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=DOMAINS, oracle=CHUNKS)
-    plain = {seed: stream(streams[seed].indices, seed, [20, 33]) for seed in (0, 1)}
+    plain = {seed: tiny.stream(streams[seed].indices, seed, [20, 33]) for seed in (0, 1)}
     identity = {seed: dataclasses.replace(s, transforms=np.tile(np.arange(192), (3, 1))) for seed, s in plain.items()}
     for one, thrice in zip(loop.train(spec, data, plain, CPU), loop.train(spec, data, identity, CPU), strict=True):
         once, test = one.pop("test")["none"], thrice.pop("test")["none"]
@@ -275,7 +257,7 @@ def test_stream_probes_and_test_split_are_seen_through_their_permutations(data, 
     """Each item through that of its chunk, the probes as the items came, and the test split once through each."""
     spec = cell("single", {}, "mlp", order=DOMAINS, oracle=CHUNKS) | {"scaling": "unit"}
     spec["evaluation"] = spec["evaluation"] | {"points": 1, "probes": None}
-    _, notes = met(spec, stream(streams[0].indices, 0, [20, 33], PERMUTED))
+    _, notes = met(spec, tiny.stream(streams[0].indices, 0, [20, 33], PERMUTED))
     came = shown(data.train_x[streams[0].indices], PERMUTED[np.repeat([0, 1, 2], [20, 13, 20])])
     (probes, _), (test, tasks) = notes["asked"]
     np.testing.assert_allclose(torch.cat([x[0] for x, _ in notes["learnt"]]), came)
