@@ -97,9 +97,6 @@ def interrupted(spec, data, streams, seed=0, step=3):
         loop.train(spec, data, streams, CPU, {}, Always((seed, step)))
 
 
-# --- to the same bits ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
 def test_interrupted_after_each_step_task_changes_among_them(learner, options, data, pair):
     assert_resumes(spec_of(learner, options), data, pair)
@@ -192,15 +189,14 @@ def test_memory_that_tensors_share_stays_shared_and_all_that_hangs_on_them_stays
 
 
 @pytest.mark.parametrize(
-    ("source", "draw"),
-    [
-        (np.random.default_rng(3), lambda rng: rng.random()),
-        (np.random.RandomState(3), lambda rng: rng.rand()),
-        (torch.Generator().manual_seed(3), lambda rng: torch.rand(1, generator=rng).item()),
-        (random.Random(3), lambda rng: rng.random()),
-    ],
+    "source",
+    [np.random.default_rng(3), np.random.RandomState(3), torch.Generator().manual_seed(3), random.Random(3)],
+    ids=lambda source: type(source).__name__,
 )
-def test_generators_go_on_and_stay_one(source, draw):
+def test_generators_go_on_and_stay_one(source):
+    def draw(rng):
+        return torch.rand(1, generator=rng).item() if isinstance(rng, torch.Generator) else rng.random()
+
     draw(source)
     one, other = through([source, source])
     assert one is other
@@ -346,9 +342,6 @@ def test_what_the_parts_took_is_summed_up(data, chunked):
     assert "earlier" not in record
 
 
-# --- when ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("interval", "pause"), [(0.3, 0), (0, 0.02)])
 def test_saved_at_most_every_interval_and_rarely_where_saving_takes_long(interval, pause, held):
     """One that takes 20 ms leaves the training 19 times as much."""
@@ -381,9 +374,6 @@ def test_what_a_kill_leaves_of_a_saving_is_swept_and_a_checkpoint_is_not(data, p
         assert FILE.is_file()
         assert not left.exists()
         provenance.write_text(RESULT, "{}")
-
-
-# --- what is refused -----------------------------------------------------------------------------------------
 
 
 class Asks:
@@ -435,9 +425,6 @@ def test_one_that_is_damaged_of_another_run_or_asks_for_other_code_is_removed_an
     assert list(Path().rglob("*")) == [Path("runs")]
 
 
-# --- what cannot be written ----------------------------------------------------------------------------------
-
-
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(data, pair, capsys):
     """Here no file may be longer than 2000 bytes."""
     spec = spec_of("er")
@@ -473,8 +460,7 @@ def test_how_far_a_training_is_can_be_read_from_its_checkpoint():
     saved = Checkpoint(RESULT, identity)
     saved.finished[0, 1] = []
     saved.save([2, 3], 3, None, {}, steps=4)
-    assert share_done(RESULT, "one") == 7 / 8
-    assert share_done(RESULT, "other") == 0
+    assert [share_done(RESULT, code) for code in ("one", "other")] == [7 / 8, 0]
     assert share_done(RESULT.with_name("seed9.json"), "one") == 0
     FILE.write_bytes(b"damaged")
     assert share_done(RESULT, "one") == 0

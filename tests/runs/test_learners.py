@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from tiny import CPU, METHODS, OPTIONS, SPLIT, VARIANTS, Way, assert_same_net, cell, split, stream
 
 from clpapers.config import parts
-from clpapers.runs import learners, loop, nets
+from clpapers.runs import learners, loop
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.memories import Draws
 from clpapers.streams import orders
@@ -22,26 +22,20 @@ LR = 0.1
 class Plain:
     """One seed's net and memory, without stack, plan or vectorisation."""
 
-    def __init__(self, given, learner, s, spec):
-        torch.manual_seed(given.init()[s])
-        self.net = nets.build(spec["net"], given.images.shape, given.classes).double().train()
-        self.memory, self.plan = {}, learner.memory.plans[s]
-        self.images, self.stream, self.labels, self.step = given.images, given.items[s], given.labels[s], given.step
-        self.age = {}
+    def __init__(self, way, s):
+        self.way, self.s, self.net = way, s, way.ordinary(s=s)
+        self.memory, self.age, self.plan = {}, {}, way.learner.memory.plans[s]
 
     def batch(self, t):
-        now = self.step(t)
-        return self.images(self.stream[now]), self.labels[now]
+        return [each[self.s] for each in self.way.batch(t)]
 
     def write(self, t):
-        for position in range(self.step(t).start, self.step(t).stop):
-            if self.plan[position] >= 0:
-                x, y = self.images(self.stream[position]), self.labels[position]
-                self.memory[int(self.plan[position])] = (x, y)
+        for slot, x, y in zip(self.plan[self.way.setting.step(t)].tolist(), *self.batch(t)):
+            if slot >= 0:
+                self.memory[slot] = (x, y)
 
     def read(self, slots):
-        xs, ys = zip(*[self.memory[int(slot)] for slot in slots])
-        return torch.stack(xs), torch.stack(ys)
+        return [torch.stack(each) for each in zip(*[self.memory[slot] for slot in slots])]
 
     def gradient(self, *losses):
         return torch.autograd.grad(sum(losses), list(self.net.parameters()))
@@ -54,10 +48,8 @@ class Plain:
 
 def passes(self, x, x_r, way="separate"):
     """Logits of both batches, from one pass or two."""
-    if x_r is None:
-        return self.net(x), None
-    if way == "separate":
-        return self.net(x), self.net(x_r)
+    if x_r is None or way == "separate":
+        return self.net(x), None if x_r is None else self.net(x_r)
     logits = self.net(torch.cat([x, x_r]))
     return logits[: len(x)], logits[len(x) :]
 
@@ -132,10 +124,9 @@ def gmed(self, t, slots, way):
         g2 = torch.autograd.grad(F.cross_entropy(self.net(x_r), y_r), x_r)[0]
         edited = []
         for i, slot in enumerate(slots):
-            age = self.age.get(int(slot), 0)
+            age = self.age.get(slot, 0)
             moved = x_r[i].detach() + 0.5 * 0.9**age * ((g2[i] - g1[i]) - 0.1 * g1[i])
-            self.memory[int(slot)] = (moved, y_r[i])
-            self.age[int(slot)] = age + 1
+            self.memory[slot], self.age[slot] = (moved, y_r[i]), age + 1
             edited.append(moved)
         self.net = kept
     logits, replayed = passes(self, x, torch.stack(edited) if edited else None, way)
@@ -146,10 +137,6 @@ def gmed(self, t, slots, way):
     self.write(t)
 
 
-def draws_of(learner):
-    return next(v for v in vars(learner).values() if isinstance(v, Draws))
-
-
 PLAIN = {"er": er, "cbrs": er, "ace": ace, "gdumb": gdumb, "mir": mir, "gmed": gmed}
 WAYS = [(name, way) for name in PLAIN for way in METHODS[name].options.get("forward", {"enum": [None]})["enum"]]
 
@@ -158,16 +145,15 @@ WAYS = [(name, way) for name in PLAIN for way in METHODS[name].options.get("forw
 @pytest.mark.parametrize("net", ["mlp", "cnn"])
 def test_equals_the_plain_implementation(name, way, net, data, streams):
     """Parameters and running statistics of every seed after eleven steps, one on a chunk's last three items."""
-    step, options = PLAIN[name], OPTIONS[name] | ({} if way is None else {"forward": way})
-    spec = cell(name, options, net)
+    spec = cell(name, OPTIONS[name] | ({} if way is None else {"forward": way}), net)
     ours = Way(spec, data, [stream(s.indices, seed, boundaries=[23]) for seed, s in streams.items()])
     assert np.diff(ours.setting.ends, prepend=0).tolist() == [5, 5, 5, 5, 3, 5, 5, 5, 5, 5, 5]
-    plain = [Plain(ours.setting, ours.learner, s, spec) for s in range(len(streams))]
-    draws = draws_of(ours.learner)
+    plain = [Plain(ours, s) for s in range(len(streams))]
+    draws = next(value for value in vars(ours.learner).values() if isinstance(value, Draws))
     for t in range(11):
         ours.step()
         for s, reference in enumerate(plain):
-            step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist(), way)
+            PLAIN[name](reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist(), way)
     for s, reference in enumerate(plain):
         assert_same_net(ours.learner.net, reference.net, s, rtol=1e-8, atol=1e-10)
 

@@ -32,32 +32,29 @@ def run(data, order, learner="single", seeds=(0, 1), shots=3, mine=None, **optio
 @pytest.mark.parametrize("learning_rate", [0.1, 0.003])  # of the lower one domains differ in what is right
 def test_the_last_tests_of_domains_are_the_final_test(learning_rate, data):
     for result in run(data, DOMAINS, learning_rate=learning_rate):
-        last = np.array(result["tasks"]["correct"][-1])
-        assert last.shape == (3, 4)
-        np.testing.assert_array_equal(last.sum(axis=0), result["test"]["none"]["correct"])
-        np.testing.assert_array_equal(np.sum(result["tasks"]["total"], axis=0), result["test"]["none"]["total"])
-
-
-def test_the_last_tests_of_disjoint_tasks_are_the_final_test_in_which_a_task_competes(data):
-    for result in run(data, SPLIT, oracle=split(2), train="oracle"):
-        of_class = chunks_of_classes(SPLIT, 4, result["seed"])
-        for j, classes in enumerate(result["tasks"]["classes"]):
-            assert classes == np.flatnonzero(of_class == j).tolist()
-            final = result["test"]["oracle"]
-            assert result["tasks"]["correct"][-1][j] == [final["correct"][c] for c in classes]
-            assert result["tasks"]["total"][j] == [final["total"][c] for c in classes]
-
-
-def test_with_all_outputs_competing_the_last_tests_are_the_final_test_of_a_single_head(data):
-    for result in run(data, SPLIT, learning_rate=1e-3):
         tests, final = result["tasks"], result["test"]["none"]
+        assert np.shape(tests["correct"][-1]) == (3, 4)
+        assert np.sum(tests["correct"][-1], axis=0).tolist() == final["correct"]
+        assert np.sum(tests["total"], axis=0).tolist() == final["total"]
+        assert tests["open"] == tests["correct"]  # each domain has all classes
+
+
+@pytest.mark.parametrize(
+    ("options", "tested", "view"),
+    [
+        ({"oracle": split(2), "train": "oracle"}, "correct", "oracle"),  # a task's classes compete
+        ({"learning_rate": 1e-3}, "open", "none"),  # all outputs do, of a single head
+    ],
+)
+def test_the_last_tests_of_disjoint_tasks_are_the_final_test(options, tested, view, data):
+    for result in run(data, SPLIT, **options):
+        of_class, tests, final = chunks_of_classes(SPLIT, 4, result["seed"]), result["tasks"], result["test"][view]
         for j, classes in enumerate(tests["classes"]):
-            assert tests["open"][-1][j] == [final["correct"][c] for c in classes]
-        rights = np.array(tests["correct"]), np.array(tests["open"])
-        assert (rights[0] >= rights[1]).all()
-        assert (rights[0] > rights[1]).any()
-    for result in run(data, DOMAINS):
-        assert result["tasks"]["open"] == result["tasks"]["correct"]  # each domain has all classes
+            assert classes == np.flatnonzero(of_class == j).tolist()
+            assert tests[tested][-1][j] == [final["correct"][c] for c in classes]
+            assert tests["total"][j] == [final["total"][c] for c in classes]
+        assert (np.array(tests["correct"]) >= np.array(tests["open"])).all()
+        assert tests["correct"] != tests["open"] or view == "oracle"
 
 
 @pytest.mark.parametrize("epochs", [1, 2])
