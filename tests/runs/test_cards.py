@@ -6,7 +6,6 @@ import select
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -134,29 +133,6 @@ def test_who_gets_which(memories, free, named, asked, answers, start, monkeypatc
     for megabytes, (card, memory, whole) in zip(asked, answers, strict=True):
         variable = named if named or len(memories) == 1 else f"GPU-{card}-feed"
         assert said(start(megabytes)) == [[f"GPU-{card}", memory, whole], variable]
-
-
-def test_jobs_spread_over_the_cards_and_share_them_as_memory_allows(start):
-    """Ten jobs on two cards that hold three and two of them; each that ends lets one in."""
-    machine(3500, 2500)
-    waiting, holding, served = [start(1000) for _ in range(10)], {}, 0
-    deadline = time.monotonic() + 120
-    for job in waiting:
-        os.set_blocking(job.stdout.fileno(), False)
-    while served < 10:
-        assert time.monotonic() < deadline
-        for job in [each for each in waiting if each not in holding]:
-            if line := job.stdout.readline():
-                holding[job], served = json.loads(line)[0][0], served + 1
-        uuids = list(holding.values())
-        assert uuids.count("GPU-a") <= 3
-        assert uuids.count("GPU-b") <= 2
-        if len(holding) == 5:
-            ending = next(iter(holding))
-            ending.communicate()
-            waiting.remove(ending)
-            del holding[ending]
-        time.sleep(0.01)
 
 
 def test_a_killed_job_frees_its_share_and_one_that_waits_stops_nobody(start):
