@@ -111,6 +111,7 @@ class Mine(Method):
     [
         ("return logits", "y -= 1\n        y.clamp_(min=0)\n        return logits"),
         ("logits = self.net(x)\n", "logits = self.net(x + 0.1 * torch.randn_like(x))\n"),
+        ("return self.net(x)\n", "return self.net(x + 0.1 * torch.randn_like(x))\n"),
         ("return logits", "self.seen = getattr(self, 'seen', 0) + len(y)\n        return logits"),
         ("loss = F", "self.kept = [*getattr(self, 'kept', []), (x, y)]\n"
          "        x, y = self.kept[len(self.kept) // 2]\n        loss = F"),
