@@ -21,7 +21,7 @@ def whole(learner, data):
 
 @pytest.mark.parametrize(("learner", "taken"), [("er", 7), ("ewc", 7), ("gem", 7), ("vcl", 1)])
 def test_first_steps_are_those_of_the_whole_run(learner, taken, data):
-    """Of a learner of whole tasks it is the first; whatever it repeats is done once, as its loss is of before."""
+    """A learner of whole tasks takes the first; whatever it repeats is done once, as its loss is of before."""
     found, expected = begun(learner, data, 7), whole(learner, data)
     assert found  # of the first stack
     for seed, entry in found.items():
@@ -49,6 +49,7 @@ def test_other_weights_give_other_losses_that_are_near_at_first(data):
 def test_what_takes_too_long_is_ended_with_what_there_is(endless, data, written):
     """A step computes without end."""
     spec, streams = tiny.course("single", {}, "mlp", data, 1)
+    begin(spec, data, streams, 3)  # all that is loaded once
     spec["learner"] = written(
         f"    def observe(self, t, x, y):\n        while t == {endless}:\n            pass\n"
         "        return super().observe(t, x, y)\n"

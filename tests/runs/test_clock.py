@@ -1,4 +1,4 @@
-"""What counts as training time."""
+"""The time that counts as training."""
 
 import pickle
 import time

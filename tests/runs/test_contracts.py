@@ -1,4 +1,4 @@
-"""What a method from outside is told and may answer; the rest is refused, by `cases.yaml`."""
+"""A method from outside has a setting of its own, and its answers are copied; `cases.yaml` has the wrong ones."""
 
 import torch
 from tiny import CHUNKS, SPLIT, cell, setting

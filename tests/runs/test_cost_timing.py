@@ -110,7 +110,7 @@ def test_task_changes_are_shared_out_to_steps(rehearsed, split):
 
 
 def test_repetitions_lengthen_steps_and_tests(rehearsed, split):
-    """Of an option that repeats work little is tried, and what each repetition takes is told."""
+    """Few repetitions are tried, and the time of each is told."""
     spec = tiny.cell("offline", tiny.OPTIONS["offline"] | {"epochs": 50})
     found, _ = rehearsed(spec, split, step=0.5, test=2.0)
     assert found.repeated == {"epochs": (pytest.approx(0.5), pytest.approx(2.0))}
@@ -118,7 +118,7 @@ def test_repetitions_lengthen_steps_and_tests(rehearsed, split):
 
 
 def test_all_tasks_are_gone_through(rehearsed, split):
-    """Of each task the first steps are learnt and, where they are quick, the last one."""
+    """The first steps of each task are learnt and, where they are quick, the last one."""
     found, steps = rehearsed(tiny.cell("single", {}, "mlp", batch=1), split, step=0.01, seconds=0.05)
     second = int(split.boundaries[0])
     wanted = {t for start in (0, second) for t in range(start, start + FEW)} | {second - 1, found.steps - 1}

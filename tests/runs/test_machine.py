@@ -1,4 +1,4 @@
-"""What was measured of a machine stands beside the results, by processor, and is not measured again."""
+"""Measurements of a machine stand beside the results, by processor, and are not taken again."""
 
 import json
 
@@ -13,7 +13,7 @@ def never():
 
 
 def test_is_measured_once_a_processor(tmp_path):
-    """What another process measured meanwhile stays, as that of another processor does."""
+    """Another process may measure meanwhile; its value stays, as that of another processor does."""
     file = tmp_path / "mini/machine.json"
     file.parent.mkdir()
     file.write_text('{"other": {"stacking": 1.2}}')

@@ -138,7 +138,7 @@ GUESSES = """
 
 
 def test_without_logits_predict_is_asked_before_each_step(trained, data):
-    """Of each batch the items of class 1 are right, and no loss is noted, as scores are no logits."""
+    """The items of class 1 are right in each batch, and no loss is noted, as scores are no logits."""
     (one,) = trained(edited("        return logits\n", GUESSES), seeds=1)
     assert one["online"]["correct"] == [int((y == 1).sum()) for _, _, y in batches(setting(*course_of(data)))]
     assert one["online"]["loss"] is one["diverged"] is None
@@ -183,7 +183,7 @@ def test_modules_have_the_run_s_precision_and_are_in_evaluation_mode_in_a_test_a
 
 
 def test_a_reservoir_holds_each_item_with_the_same_chance():
-    """Of 8 items through 4 slots: each is held in half of 2,000 trials, six deviations are 0.067."""
+    """8 items through 4 slots: each is held in half of 2,000 trials, six deviations are 0.067."""
     torch.manual_seed(0)
     held = torch.zeros(8)
     for _ in range(2000):

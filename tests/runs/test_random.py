@@ -41,7 +41,7 @@ def test_random_is_uniform_over_the_classes_that_compete(allowed):
 
 @pytest.mark.parametrize("task", [0, 1, 2])
 def test_random_multi_model_is_uniform_over_the_classes_of_the_task(task):
-    """Of each seed's own tasks; and, under a restriction, over those that are left of them."""
+    """The tasks are the seed's own; under a restriction a guess is one of the classes that are left."""
     way = guesser(RANDMM, seeds=(0, 1, 2))
     drawn = guesses(way, torch.full((3, 6000), task))
     held = [np.flatnonzero(c.tasks.task_classes[task]).tolist() for c in way.scenarios]

@@ -1,4 +1,4 @@
-"""What a method, a net and a file of results may not be, by `cases.yaml`."""
+"""Methods, nets and files of results that are refused, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import json

@@ -151,7 +151,7 @@ def pictures(spec, data, transforms=()) -> loop.Images:
 
 
 def setting(spec, data, streams) -> Setting:
-    """What a cell's learner is given for some streams, stacked."""
+    """The setting of a cell's learner for some streams, stacked."""
     gone_through = scenarios(spec, data, streams)
     return loop.setting_of(spec, data, gone_through, pictures(spec, data, [c.transforms for c in gone_through]))
 

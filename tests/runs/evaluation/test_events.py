@@ -21,7 +21,7 @@ def spec_of(every, learner="single", net="mlp", **options):
 
 
 def events(data, streams, every, *given, **options):
-    """What the events of each seed are."""
+    """The events of each seed."""
     return [r["events"] for r in loop.train(spec_of(every, *given, **options), data, streams, CPU)]
 
 

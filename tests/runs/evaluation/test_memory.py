@@ -10,7 +10,7 @@ from clpapers.streams.chunks import chunks_of_classes
 
 
 def trained(learner, data, streams=None, order=SPLIT, oracle=CHUNKS, train="oracle", certain=None, **budget):
-    """What results say of tasks and of the learner."""
+    """The parts of results on tasks and on the learner."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=order, oracle=oracle, train=train, **budget)
     spec["learner"] |= certain or {}
     spec["evaluation"]["shots"] = 1
@@ -46,7 +46,7 @@ def certain(written):
 def test_by_hand_with_scarce_classes_and_the_masks_of_tasks(data, certain):
     """Only the classes of its own task compete for an item, so one is right for class 3, or else for class 0.
 
-    Of the first task seven items of a class come and one of the other, of the second three and one. Three items a
+    Seven items of one class of the first task come and one of the other, three and one of the second. Three items a
     class may stay, and the slots of scarce classes repeat some.
     """
     seed = next(each for each in range(20) if np.diff(chunks_of_classes(SPLIT, 4, each)[[0, 3]]).any())

@@ -1,4 +1,4 @@
-"""What a learner says of each batch before it learns it, and when its losses are no numbers any more."""
+"""A learner's answers to each batch before it learns it, and when its losses are no numbers any more."""
 
 import json
 

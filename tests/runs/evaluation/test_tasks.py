@@ -154,7 +154,7 @@ def test_classes_out_of_the_range_are_neither_learnt_nor_tested(data):
 
 @pytest.fixture(scope="module")
 def unbalanced(data):
-    """Of the test items of classes 0 to 3, six, five, two and four; not sorted by class."""
+    """Six, five, two and four test items of classes 0 to 3, not sorted by class."""
     kept = np.random.default_rng(1).permutation(np.flatnonzero(np.arange(24) % 6 < np.array([6, 5, 2, 4])[data.test_y]))
     return dataclasses.replace(data, test_x=data.test_x[kept], test_y=data.test_y[kept])
 
