@@ -1,29 +1,26 @@
 """The examples in the class for authors: each in all papers at smoke scale, and each by its formulae."""
 
 import ast
-import copy
 import importlib.util
 import io
+import itertools
 import math
-import os
 import re
-from contextlib import redirect_stderr
+from contextlib import chdir, redirect_stderr
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import Way
+from tiny import CPU, MLP, Way, images, made, two_tasks
 
 from clpapers.budget import costs, rehearsals
-from clpapers.catalogue import methods
 from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import project_papers
 from clpapers.graph import user_methods
 from clpapers.runs import contract_check, loop
 from clpapers.runs.method import Method
-from clpapers.streams import orders
 
 ROOT = Path(__file__).parents[2]
 FILES = {file.stem: file for file in sorted((ROOT / "examples").glob("*.py"))}
@@ -33,40 +30,33 @@ FURTHER = {"loss", "masked", "optimize", "classes", "budget"}
 
 @pytest.fixture(scope="module")
 def plan():
-    here = Path.cwd()
-    os.chdir(ROOT)
-    try:
+    with chdir(ROOT):
         yield Plan("smoke", project_papers(), methods=[str(file) for file in FILES.values()])
-    finally:
-        os.chdir(here)
 
 
-def cells(plan, paper, label):
-    """The cells of a method in a paper; of searched values the first that is tried."""
-    for target in plan.targets.values():
-        if target.paper != paper:
-            continue
-        searched = [point for factors, search in target.selections for point in search.points]
-        found = [cell for factors, cell in target.cells if "selection" not in cell.spec]
-        found += [cell for _, cell in searched]
-        yield from (cell for cell in found if cell.spec["learner"]["name"] == label)
+def smallest(plan, paper, label):
+    """The cell of a method in a paper with the fewest pixels; of searched values the first that is tried."""
+    targets = [target for target in plan.targets.values() if target.paper == paper]
+    found = [cell for target in targets for _, cell in target.cells if "selection" not in cell.spec]
+    found += [cell for target in targets for _, search in target.selections for _, cell in search.points]
 
+    def pixels(cell):
+        size = costs.sizes(plan, cell.spec["dataset"])
+        return (cell.spec["order"].get("length") or size.train) * math.prod(size.shape)
 
-def size_of(plan, cell):
-    size = costs.sizes(plan, cell.spec["dataset"])
-    return (cell.spec["order"].get("length") or size.train) * math.prod(size.shape)
+    return min((cell for cell in found if cell.spec["learner"]["name"] == label), key=pixels)
 
 
 @pytest.mark.parametrize("paper", project_papers())
 @pytest.mark.parametrize("label", FILES)
 def test_it_trains_in_every_paper(plan, paper, label):
     """In the smallest cell there, on random images of its data set's form: every step and every test."""
-    cell = min(cells(plan, paper, label), key=lambda cell: size_of(plan, cell))
+    cell = smallest(plan, paper, label)
     size = costs.sizes(plan, cell.spec["dataset"])
     data = rehearsals.noise(size, features="features" in plan.datasets[cell.spec["dataset"]])
     stream = costs.stream_of(cell.spec["order"], size, 0, data.train_y)
     with redirect_stderr(io.StringIO()):
-        (found,) = loop.train(cell.spec, data, {0: stream}, torch.device("cpu"))
+        (found,) = loop.train(cell.spec, data, {0: stream}, CPU)
     assert found["steps"] == len(found["online"]["correct"])
     assert found["diverged"] is None
     right, total = (sum(found["test"]["none"][key]) for key in ("correct", "total"))
@@ -74,37 +64,25 @@ def test_it_trains_in_every_paper(plan, paper, label):
 
 
 @pytest.mark.parametrize("label", FILES)
-def test_it_keeps_every_contract_and_is_short(label):
+def test_it_keeps_every_contract_is_short_and_uses_eight_names_at_most(label):
     assert len(list(contract_check.contracts(FILES[label]))) == 3
-    tree = ast.parse(FILES[label].read_text())
-    code = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and not is_text(node)}
-    assert len(code) <= 30
-
-
-def is_text(node):
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def test_an_author_meets_eight_names_and_five_further_ones():
-    """Those that the class offers, and of these an example uses eight at most."""
-    public = {name for name in (*vars(Method), *Method.__annotations__) if not name.startswith("_")}
-    assert public == NAMES - {"Method"} | FURTHER
-    for file in FILES.values():
-        nodes = list(ast.walk(ast.parse(file.read_text())))
-        used = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        used |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self"}
-        assert len(used & (NAMES | FURTHER)) + 1 <= 8
+    nodes = list(ast.walk(ast.parse(FILES[label].read_text())))
+    texts = [node for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    assert len({node.lineno for node in nodes if isinstance(node, ast.stmt) and node not in texts}) <= 30
+    used = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self"}
+    assert len(used & (NAMES | FURTHER)) + 1 <= 8
 
 
 class Walk(Way):
-    """An example on its way along a stream of the trial's problem."""
+    """An example on its way along a small stream."""
 
     def __init__(self, label, **options):
-        data, learner = contract_check._data(8), {"name": label, "file": str(FILES[label]), **options}
-        spec = contract_check._cell(FILES[label], methods.read(FILES[label]), learner)
-        spec |= {"scaling": "unit", "restriction": {"train": "none"}}
-        super().__init__(spec, data, [orders.make(spec["order"], data.train_y, 0, 192, None, 4)])
-        self.method = self.learner.method
+        data = images()
+        file = ROOT / f"examples/{label}.py"
+        spec = two_tasks({"name": file.stem, "file": str(file), **options}, MLP)
+        super().__init__(spec, data, [made(spec, data)])
+        self.method = getattr(self.learner, "method", None)  # of one seed
 
     def steps(self):
         """Take the steps in turn; yields each batch before its step."""
@@ -114,6 +92,18 @@ class Walk(Way):
                 self.learner.task_change(t)
             yield x[0], y[0]
             self.learner.observe(t, x, y)
+
+    def parameters(self):
+        return [p.detach().clone() for p in self.method.net.parameters()]
+
+    def assert_descends(self, loss_of):
+        """Each step is plain descent on a loss of its batch."""
+        wanted = self.parameters()
+        for x, y in self.steps():
+            torch.testing.assert_close(self.parameters(), wanted)
+            own = list(self.method.net.parameters())
+            wanted = [p - 0.1 * g for p, g in zip(own, torch.autograd.grad(loss_of(x, y), own))]
+        torch.testing.assert_close(self.parameters(), wanted)
 
 
 def test_slda_s_means_and_covariance_are_those_of_all_items():
@@ -142,80 +132,66 @@ def test_the_nearest_mean_answers_and_no_class_unseen():
         unseen = walk.method.counts == 0
         assert scores[:, unseen].isinf().all()
         assert scores[:, ~unseen].isfinite().all()
-    assert walk.method.counts.sum() == 60
+    assert walk.method.counts.sum() == 80
 
 
 def test_der_pp_s_loss_by_hand():
     """With a memory of one item both draws are this item, whose logits are those that it had when it came."""
     walk = Walk("der_pp", alpha=0.3, beta=0.7)
-    memory = walk.method.memory
+    net, memory = walk.method.net, walk.method.memory
     memory.capacity = 1
-    for x, y in walk.steps():
-        net = walk.method.net
-        loss = F.cross_entropy(net(x), y)
-        if len(memory):
-            old_x, old_y, old_z = memory.kept
-            answers = net(old_x)
-            loss = loss + 0.3 * (answers - old_z).square().mean() + 0.7 * F.cross_entropy(answers, old_y)
-        last = [p - 0.1 * g for p, g in zip(net.parameters(), torch.autograd.grad(loss, list(net.parameters())))]
-    for mine, other in zip(walk.method.net.parameters(), last):
-        torch.testing.assert_close(mine, other)
+
+    def loss(x, y):
+        own = F.cross_entropy(net(x), y)
+        if not len(memory):
+            return own
+        old_x, old_y, old_z = memory.kept
+        answers = net(old_x)
+        return own + 0.3 * (answers - old_z).square().mean() + 0.7 * F.cross_entropy(answers, old_y)
+
+    walk.assert_descends(loss)
 
 
-def test_lwf_keeps_to_the_answers_before_the_change():
-    """Its gradient is that of L_new + λ·L_old over the classes learnt until then, softened by T."""
-    walk = Walk("lwf", strength=0.7, temperature=3.0)
-    learnt, teacher, last, first = set(), None, None, int(walk.setting.changes.argmax())
-    for t, (x, y) in enumerate(walk.steps()):
-        net = walk.method.net
-        if t == first:
-            teacher, old = copy.deepcopy(net).eval(), sorted(learnt)
-        loss = F.cross_entropy(net(x), y)
-        if teacher is not None:
-            with torch.no_grad():
-                recorded = (teacher(x)[:, old] / 3).softmax(1)
-            loss = loss - 0.7 * (recorded * (net(x)[:, old] / 3).log_softmax(1)).sum(1).mean()
-        last = [p - 0.1 * g for p, g in zip(net.parameters(), torch.autograd.grad(loss, list(net.parameters())))]
-        learnt |= set(y.tolist())
-    assert teacher is not None
-    for mine, other in zip(walk.method.net.parameters(), last):
-        torch.testing.assert_close(mine, other)
+def test_lwf_is_that_of_stacks():
+    one, other = (Walk(label, strength=0.7, temperature=3.0) for label in ("lwf", "stacked/lwf"))
+    torch.testing.assert_close(list(one.walk().method.net.parameters()), other.walk().parameters)
+    assert one.changes.any()
 
 
 def test_the_cosine_schedule_ends_at_zero_and_clips():
     walk, rates = Walk("cosine", rate=0.2, momentum=0.0, clip=1e-3), []
-    before = [p.detach().clone() for p in walk.method.net.parameters()]
+    before = walk.parameters()
     for _ in walk.steps():
         rates.append(walk.method.optimizer.param_groups[0]["lr"])
     steps = len(rates)
     torch.testing.assert_close(rates, [0.1 * (1 + math.cos(math.pi * t / steps)) for t in range(steps)])
-    moved = torch.cat([(p - q).flatten() for p, q in zip(walk.method.net.parameters(), before)]).norm()
+    moved = torch.cat([(p - q).flatten() for p, q in zip(walk.parameters(), before)]).norm()
     assert 0 < moved <= 1e-3 * sum(rates)
 
 
 def test_the_teacher_is_the_moving_average():
     walk = Walk("mean_teacher", decay=0.9)
-    average = [p.detach().clone() for p in walk.method.net.parameters()]
-    for t, _ in enumerate(walk.steps()):
+    average = walk.parameters()
+    for t, _ in enumerate(itertools.chain(walk.steps(), [None])):
         if t:
-            average = [0.9 * a + 0.1 * p.detach() for a, p in zip(average, walk.method.net.parameters())]
-    average = [0.9 * a + 0.1 * p.detach() for a, p in zip(average, walk.method.net.parameters())]
-    for mine, other in zip(walk.method.teacher.parameters(), average):
-        torch.testing.assert_close(mine, other)
+            average = [0.9 * a + 0.1 * p for a, p in zip(average, walk.parameters())]
+    torch.testing.assert_close([p.detach() for p in walk.method.teacher.parameters()], average)
 
 
 def test_an_expanding_net_adds_an_expert_a_task_and_earlier_ones_stay():
     walk, first = Walk("expanding"), None
     for t, _ in enumerate(walk.steps()):
         experts = walk.method.experts
-        assert len(experts) == 1 + int(walk.setting.changes[: t + 1].sum())
+        assert len(experts) == 1 + int(walk.changes[: t + 1].sum())
         if len(experts) == 2 and first is None:
             first = [p.detach().clone() for p in experts[0].parameters()]
     assert all(torch.equal(a, b) for a, b in zip(first, experts[0].parameters()))
     assert not torch.equal(first[0], next(experts[1].parameters()))
 
 
-def test_the_page_of_names_is_what_the_docstrings_say():
+def test_the_page_of_names_is_what_the_docstrings_say(monkeypatch):
+    """Thirteen names; the budget's keys are those of the papers."""
+    monkeypatch.chdir(ROOT)
     spec = importlib.util.spec_from_file_location("names", ROOT / "docs/own_method_names.py")
     spec.loader.exec_module(names := importlib.util.module_from_spec(spec))
     page = (ROOT / "docs/own_method_names.md").read_text(encoding="utf-8")
@@ -224,12 +200,14 @@ def test_the_page_of_names_is_what_the_docstrings_say():
     listed = page.partition("The budget has these keys:")[2].partition("###")[0]
     assert set(re.findall(r"^- `(\w+)`", listed, re.MULTILINE)) == budget
     assert all(f"`{name}" in page for name in NAMES | FURTHER)
+    public = {name for name in (*vars(Method), *Method.__annotations__) if not name.startswith("_")}
+    assert public == NAMES - {"Method"} | FURTHER
 
 
-@pytest.mark.parametrize(("page", "block"), [("own_method.md", 0), ("own_method_elsewhere.md", 0)])
-def test_what_the_pages_show_keeps_every_contract(tmp_path, page, block):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.parametrize("page", ["own_method.md", "own_method_elsewhere.md"])
+def test_what_the_pages_show_keeps_every_contract(tmp_path, page):
+    shown = re.search(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)[1]
     file = tmp_path / f"shown_{page.partition('.')[0]}.py"
-    file.write_text(blocks[block])
+    file.write_text(shown)
     user_methods.check(file)
     assert len(list(contract_check.contracts(file))) == 3

@@ -1,52 +1,42 @@
 """A graph on the CPU: records a program's operations and replays them at the same addresses, as CUDA's graphs do."""
 
 import weakref
+from unittest import mock
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 ATEN = torch.ops.aten
-# Operations whose outcome the host waits for, or whose shape depends on values.
-LOOKS = {
-    ATEN._local_scalar_dense,
-    ATEN.equal,
-    ATEN.is_nonzero,
-    ATEN.masked_select,
-    ATEN.nonzero,
-    ATEN.bincount,
-    ATEN.repeat_interleave,
-    ATEN._unique2,
-    ATEN._unique,
-    ATEN.unique_dim,
-    ATEN.unique_consecutive,
-    ATEN.histc,
-}
+# Operations whose outcome the host waits for, or whose shape depends on values, or that take memory from the host's.
+LOOKS = "_local_scalar_dense equal is_nonzero masked_select nonzero bincount repeat_interleave _unique2 _unique"
+LOOKS += " unique_dim unique_consecutive histc lift_fresh lift_fresh_copy"
+LOOKS = {getattr(ATEN, name) for name in LOOKS.split()}
+BY_INDEX = {ATEN.index, ATEN.index_put, ATEN.index_put_, ATEN._index_put_impl_}
+TO_HOST = ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "__array__")
 
 
 class Looks(AssertionError):
     """A program looks at values."""
 
 
-def refuse(func, args):
-    """Raise `Looks` for an operation that makes a GPU's host wait, or that makes memory from the host's."""
-    packet = func.overloadpacket
-    by_truth = packet in (ATEN.index, ATEN.index_put, ATEN.index_put_, ATEN._index_put_impl_) and any(
-        each is not None and each.dtype in (torch.bool, torch.uint8) for each in args[1]
-    )
-    if packet in LOOKS or by_truth or packet in (ATEN.lift_fresh, ATEN.lift_fresh_copy):
-        raise Looks(str(func))
+def looks(*_):
+    raise Looks
 
 
 def storage(tensor):
     return tensor.untyped_storage()._cdata
 
 
+def tensors(tree):
+    return [each for each in tree_flatten(tree)[0] if isinstance(each, torch.Tensor)]
+
+
 class Tape(TorchDispatchMode):
     """Operations on tensors, with the tensors.
 
     As with a CUDA graph, the capture changes nothing that was there before, what the program made has no values before
-    the first replay, and each replay finds none of what the one before made within.
+    the first replay, and each replay finds none of what the one before made within. Looks at values are refused.
     """
 
     def __init__(self):
@@ -54,26 +44,33 @@ class Tape(TorchDispatchMode):
         self.calls, self.before, self.made, self.replays = [], {}, {}, []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        refuse(func, args)
+        packet = func.overloadpacket
+        by_truth = packet in BY_INDEX and any(
+            each is not None and each.dtype in (torch.bool, torch.uint8) for each in args[1]
+        )
+        if packet in LOOKS or by_truth:
+            raise Looks(str(func))
         given = tree_map_only(torch.Tensor, torch.Tensor.detach, (args, kwargs or {}))
-        for each in tree_flatten(given)[0]:
-            if isinstance(each, torch.Tensor) and storage(each) not in self.made:
+        for each in tensors(given):
+            if storage(each) not in self.made:
                 self.before.setdefault(storage(each), (each, each.untyped_storage().clone()))
         out = func(*args, **(kwargs or {}))
-        kept = [each.detach() for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor)]
-        for each in kept:
-            if storage(each) not in self.before:
-                self.made[storage(each)] = each
+        kept = [each.detach() for each in tensors(out)]
+        self.made |= {storage(each): each for each in kept if storage(each) not in self.before}
         self.calls.append((func, given, kept))
         return out
 
     def capture(self, program):
-        with self:
+        with self, mock.patch.multiple(torch.Tensor, **dict.fromkeys(TO_HOST, looks)):
             found = program()
-        for tensor, content in self.before.values():
-            tensor.untyped_storage().copy_(content)
+        self.restore()
         self.lose()
         return found
+
+    def restore(self):
+        """Let all that was there before have the values that it had."""
+        for tensor, content in self.before.values():
+            tensor.untyped_storage().copy_(content)
 
     def lose(self):
         """Lose the values of all that the program made."""
@@ -84,8 +81,7 @@ class Tape(TorchDispatchMode):
         self.lose()
         self.replays.append(len(self.calls))
         for func, (args, kwargs), kept in self.calls:
-            found = [each for each in tree_flatten(func(*args, **kwargs))[0] if isinstance(each, torch.Tensor)]
-            for old, new in zip(kept, found, strict=True):
+            for old, new in zip(kept, tensors(func(*args, **kwargs)), strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)
 

@@ -3,73 +3,60 @@
 import pytest
 import tiny
 
-from clpapers.runs import cuda_graphs
 from clpapers.runs.beginning import begin
 from clpapers.runs.loop import train
 
 
-@pytest.fixture(scope="module")
-def data():
-    return tiny.problem()
+def begun(learner, data, steps, **options):
+    """The beginnings of a learner's runs, by seed."""
+    spec, streams = tiny.course(learner, tiny.OPTIONS[learner], "mlp", data)
+    return begin(spec, data, streams, steps, **options)
 
 
-def both(learner, data, steps, *, seeds=2, **options):
-    """The beginnings of a learner's runs, and their whole results, by seed."""
-    spec, streams = tiny.course(learner, tiny.OPTIONS[learner], "mlp", data, seeds)
-    whole = {each["seed"]: each for each in train(spec, data, streams, tiny.CPU)}
-    return begin(spec, data, streams, steps, **options), whole
+def whole(learner, data):
+    """The whole results of the same runs, by seed."""
+    spec, streams = tiny.course(learner, tiny.OPTIONS[learner], "mlp", data)
+    return {each["seed"]: each for each in train(spec, data, streams, tiny.CPU)}
 
 
-@pytest.mark.parametrize("learner", ["er", "ewc", "gem"])
-def test_first_steps_are_those_of_the_whole_run(learner, data):
-    begun, whole = both(learner, data, 7)
-    assert begun
-    for seed, entry in begun.items():
-        for key in ("loss", "correct"):
-            assert entry["online"][key] == whole[seed]["online"][key][:7]
-            assert len(entry["online"][key]) == 7
-
-
-def test_a_learner_of_whole_tasks_begins_with_the_loss_of_its_first_task(data):
-    """Whatever it repeats is done once, as this loss is of before."""
-    begun, whole = both("vcl", data, 7)
-    assert [entry["online"]["loss"] for entry in begun.values()] == [
-        whole[seed]["online"]["loss"][:1] for seed in begun
-    ]
+@pytest.mark.parametrize(("learner", "taken"), [("er", 7), ("ewc", 7), ("gem", 7), ("vcl", 1)])
+def test_first_steps_are_those_of_the_whole_run(learner, taken, data):
+    """A learner of whole tasks takes the first; whatever it repeats is done once, as its loss is of before."""
+    found, expected = begun(learner, data, 7), whole(learner, data)
+    assert found  # of the first stack
+    for seed, entry in found.items():
+        assert len(entry["online"]["loss"]) == taken
+        for key, values in entry["online"].items():
+            assert values == (expected[seed]["online"][key] or [])[:taken] or values is expected[seed]["online"][key]
 
 
 def test_a_learner_without_losses_begins_with_its_first_answers(data):
-    begun, whole = both("random", data, 1, answers=True)
-    for seed, entry in begun.items():
-        assert whole[seed]["online"]["loss"] is None
-        (first,) = entry["probes"]["correct"]
-        assert first == whole[seed]["probes"]["correct"][0]
+    expected = whole("random", data)
+    for seed, entry in begun("random", data, 1, answers=True).items():
+        assert expected[seed]["online"]["loss"] is None
+        assert entry["probes"]["correct"] == expected[seed]["probes"]["correct"][:1]
 
 
 def test_other_weights_give_other_losses_that_are_near_at_first(data):
-    begun, _ = both("er", data, 3)
-    nudged, _ = both("er", data, 3, nudge=1e-3)
-    for seed in begun:
-        one, other = (of[seed]["online"]["loss"] for of in (begun, nudged))
+    of, nudged = (begun("er", data, 3, nudge=nudge) for nudge in (0.0, 1e-3))
+    for seed, entry in of.items():
+        one, other = entry["online"]["loss"], nudged[seed]["online"]["loss"]
         assert one != other
         assert one == pytest.approx(other, rel=0.05)
 
 
-def test_what_takes_too_long_is_ended_with_what_there_is(data, monkeypatch):
-    """The second step computes without end."""
-    take = cuda_graphs.Steps.__call__
-
-    def endless(steps, t):
-        while t == last:
-            pass
-        return take(steps, t)
-
-    monkeypatch.setattr(cuda_graphs.Steps, "__call__", endless)
-    spec, streams = tiny.course("er", tiny.OPTIONS["er"], "mlp", data, 1)
-    last = 1
-    assert len(begin(spec, data, streams, 3, seconds=0.3)[0]["online"]["loss"]) == 1
-    last = 0
-    assert begin(spec, data, streams, 3, seconds=0.3) == {}
+@pytest.mark.parametrize("endless", [0, 1])
+def test_what_takes_too_long_is_ended_with_what_there_is(endless, data, written):
+    """A step computes without end."""
+    spec, streams = tiny.course("single", {}, "mlp", data, 1)
+    begin(spec, data, streams, 3)  # all that is loaded once
+    spec["learner"] = written(
+        f"    def observe(self, t, x, y):\n        while t == {endless}:\n            pass\n"
+        "        return super().observe(t, x, y)\n"
+    )
+    assert [len(found["online"]["loss"]) for found in begin(spec, data, streams, 3, seconds=0.3).values()] == [
+        1
+    ] * endless
 
 
 def test_answers_before_the_first_step_tell_nothing_of_training(data):

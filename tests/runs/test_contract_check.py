@@ -3,9 +3,10 @@
 import sys
 
 import pytest
+from tiny import CPU, SPLIT, cell
 
 from clpapers.cli.new import TEMPLATES
-from clpapers.runs import contract_check
+from clpapers.runs import contract_check, loop
 
 REPLAY = """\
 import torch
@@ -46,19 +47,21 @@ def tried(tmp_path):
     return of
 
 
+def assert_kept(said, contracts):
+    assert all(line.startswith(kept) for line, kept in zip(said, contracts, strict=True))
+
+
 def test_a_sound_method_keeps_every_contract(tried):
-    assert all(line.startswith(kept) for line, kept in zip(tried(REPLAY), KEPT, strict=True))
+    assert_kept(tried(REPLAY), KEPT)
 
 
 def test_the_template_keeps_every_contract_of_one_seed(tried):
-    said = tried((TEMPLATES / "method.py").read_text())
-    assert all(line.startswith(kept) for line, kept in zip(said, [*KEPT[:2], KEPT[3]], strict=True))
+    assert_kept(tried((TEMPLATES / "method.py").read_text()), [*KEPT[:2], KEPT[3]])
 
 
 def test_what_no_small_problem_has_is_not_tried(tried):
-    assert tried(REPLAY.replace('"options"', '"needs": {"net.name": ["resnet18"]}, "options"'))[0].startswith(
-        "not tried"
-    )
+    (said,) = tried(REPLAY.replace('"options"', '"needs": {"net.name": ["resnet18"]}, "options"'))
+    assert said.startswith("not tried")
 
 
 OBSERVE = """\
@@ -108,6 +111,7 @@ class Mine(Method):
     [
         ("return logits", "y -= 1\n        y.clamp_(min=0)\n        return logits"),
         ("logits = self.net(x)\n", "logits = self.net(x + 0.1 * torch.randn_like(x))\n"),
+        ("return self.net(x)\n", "return self.net(x + 0.1 * torch.randn_like(x))\n"),
         ("return logits", "self.seen = getattr(self, 'seen', 0) + len(y)\n        return logits"),
         ("loss = F", "self.kept = [*getattr(self, 'kept', []), (x, y)]\n"
          "        x, y = self.kept[len(self.kept) // 2]\n        loss = F"),
@@ -118,20 +122,16 @@ class Mine(Method):
 )  # fmt: skip
 def test_what_an_author_writes_anyway_keeps_every_contract(tried, old, new):
     assert old in PLAIN
-    said = tried(PLAIN[::-1].replace(old[::-1], new[::-1], 1)[::-1])
-    assert all(line.startswith(kept) for line, kept in zip(said, [*KEPT[:2], KEPT[3]], strict=True))
+    assert_kept(tried(new.join(PLAIN.rsplit(old, 1))), [*KEPT[:2], KEPT[3]])
 
 
-def test_labels_that_a_learner_of_stacks_changes_are_its_own(tried, monkeypatch):
+def test_labels_that_a_learner_of_stacks_changes_are_its_own(data, chunked, written):
     """In place and not, it ends in the same answers."""
     found = []
-    train = contract_check.Problem.train
-    monkeypatch.setattr(
-        contract_check.Problem, "train", lambda *given, **kept: found.append(train(*given, **kept)) or found[-1]
-    )
     for change in ("y -= 1\n        y.clamp_(min=0)", "y = (y - 1).clamp(min=0)"):
-        tried(OBSERVE.replace("        loss =", f"        {change}\n        loss ="))
-    assert found[0] == found[len(found) // 2]
+        mine = written(f"    def observe(self, t, x, y):\n        {change}\n        return super().observe(t, x, y)\n")
+        found.append(loop.train(cell("single", {}, "mlp", order=SPLIT) | {"learner": mine}, data, chunked, CPU))
+    assert found[0] == found[1]
 
 
 def with_state(begin, step):

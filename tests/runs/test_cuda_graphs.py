@@ -4,36 +4,44 @@ import json
 
 import pytest
 import torch
-from tape import Looks, Pool, Tape, refuse
-from tiny import CPU, METHODS, STATIC, Kept, Killed, course, scenarios, setting
-from torch.utils._python_dispatch import TorchDispatchMode
+from tape import Looks, Pool, Tape
+from tiny import CPU, METHODS, STATIC, Kept, Killed, course, stacked
 
-from clpapers.runs import learners, loop, process
+from clpapers.runs import loop, process
 from clpapers.runs.checkpoint import Checkpoint
-from clpapers.runs.cuda_graphs import WARM, Steps, drops_out, observe, recorders
+from clpapers.runs.cuda_graphs import WARM, drops_out, recorders
 from clpapers.runs.nets.stacked import stack
 
 FAMILIES = {"single", "er", "mir", "gmed", "ace", "cbrs", "gdumb", "ewc", "si", "mas", "rwalk", "a_gem"}
+OTHERS = [
+    ("single", "mlp", {"optimizer": "adam"}),
+    ("si", "mlp", {"momentum": 0.9, "clip": 0.1}),
+    ("er", "resnet", {}),
+    ("si", "cosine", {}),
+]
 
 
 @pytest.fixture
-def pools(monkeypatch):
-    """All pools of tapes of the runs on the CPU."""
-    made = []
+def trained(monkeypatch):
+    """Train a stack, captured in pools of recorders as on a GPU, or not; the results, as text."""
 
-    def pool():
-        made.append(Pool())
-        return made[-1]
+    def of(spec, data, streams, pool=None, checkpoint=None):
+        monkeypatch.setattr(loop, "recorders", lambda device: pool)  # in the place of a GPU's
+        process.prepare(CPU, spec["precision"])
+        return json.dumps(stacked(spec, data, streams, checkpoint))
 
-    monkeypatch.setattr(loop, "recorders", lambda device: pool)
-    return made
+    return of
 
 
-def trained(spec, data, streams, checkpoint=None):
-    """The results of a stack, as text."""
-    kept = Checkpoint() if checkpoint is None else checkpoint
-    process.prepare(CPU, spec["precision"])
-    return json.dumps(loop._train_stack(spec, data, scenarios(spec, data, streams), CPU, kept))
+@pytest.fixture
+def pools():
+    return []
+
+
+@pytest.fixture
+def pool(pools):
+    """Makes pools of tapes, and notes them."""
+    return lambda: pools.append(Pool()) or pools[-1]
 
 
 def replayed(pools):
@@ -45,108 +53,75 @@ def test_every_family_is_static():
     assert {name for name, _ in STATIC} >= FAMILIES
 
 
-@pytest.mark.parametrize(("net", "seeds"), [("mlp", 2), ("cnn", 1)])
-@pytest.mark.parametrize(("learner", "options"), STATIC)
-def test_captured_it_ends_in_the_same_bytes(learner, options, seeds, net, data, pools, monkeypatch, capfd):
-    spec, streams = course(learner, options, net, data, seeds)
-    there = trained(spec, data, streams)
+@pytest.mark.parametrize(
+    ("learner", "options", "net", "seeds", "budget"),
+    [(*each, net, seeds, {}) for net, seeds in (("mlp", 2), ("cnn", 1)) for each in STATIC]
+    + [(learner, METHODS[learner].examples()[0], net, 1, budget) for learner, net, budget in OTHERS],
+)
+def test_captured_it_ends_in_the_same_bytes(learner, options, net, seeds, budget, data, trained, pools, pool, capfd):
+    spec, streams = course(learner, options, net, data, seeds, **budget)
+    there = trained(spec, data, streams, pool)
     assert "not captured" not in capfd.readouterr().err
     times = replayed(pools)
     assert sum(times) > 2 * WARM
     assert all(times)
-    monkeypatch.setattr(loop, "recorders", lambda device: None)
-    assert there == trained(spec, data, streams)
-
-
-@pytest.mark.parametrize(
-    ("learner", "net", "budget"),
-    [
-        ("single", "mlp", {"optimizer": "adam"}),
-        ("si", "mlp", {"momentum": 0.9, "clip": 0.1}),
-        ("er", "resnet", {}),
-        ("si", "cosine", {}),
-    ],
-)
-def test_with_other_optimisers_and_nets_too(learner, net, budget, data, pools, monkeypatch):
-    spec, streams = course(learner, METHODS[learner].examples()[0], net, data, 1, **budget)
-    there = trained(spec, data, streams)
-    assert sum(replayed(pools)) > 2 * WARM
-    monkeypatch.setattr(loop, "recorders", lambda device: None)
     assert there == trained(spec, data, streams)
 
 
 @pytest.mark.parametrize("learner", sorted(FAMILIES))
 @pytest.mark.parametrize("on_tape", [False, True])
-def test_a_killed_run_goes_on_to_the_same_bytes(learner, on_tape, data, pools, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_to_the_same_bytes(learner, on_tape, data, trained, pools, pool, tmp_path):
     """Killed amid replays, it is captured anew; what a GPU began may even go on without graphs."""
     spec, streams = course(learner, METHODS[learner].examples()[-1], "mlp", data)
     with pytest.raises(Killed):
-        trained(spec, data, streams, Kept(tmp_path / "run.json", 11))
+        trained(spec, data, streams, pool, Kept(tmp_path / "run.json", 11))
     assert any(replayed(pools))
-    if not on_tape:
-        monkeypatch.setattr(loop, "recorders", lambda device: None)
-    resumed = trained(spec, data, streams, Checkpoint(tmp_path / "run.json", {}))
-    monkeypatch.setattr(loop, "recorders", lambda device: None)
+    resumed = trained(spec, data, streams, pool if on_tape else None, Checkpoint(tmp_path / "run.json", {}))
     assert resumed == trained(spec, data, streams)
 
 
+class Fails(Tape):
+    """Cannot capture the 61st operation."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if len(self.calls) == 60:
+            raise RuntimeError("operation not permitted when stream is capturing\nmore")
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def capture(self, program):
+        try:
+            return super().capture(program)
+        finally:
+            self.restore()
+
+
 @pytest.mark.parametrize("learner", ["er", "gmed", "ewc", "a_gem"])
-def test_what_cannot_be_captured_is_taken_kernel_by_kernel(learner, data, monkeypatch, capfd):
+def test_what_cannot_be_captured_is_taken_kernel_by_kernel(learner, data, trained, capfd):
     """An error amid the capture leaves no trace."""
-
-    class Fails(Tape):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if len(self.calls) == 60:
-                raise RuntimeError("operation not permitted when stream is capturing\nmore")
-            return super().__torch_dispatch__(func, types, args, kwargs)
-
-        def capture(self, program):
-            try:
-                return super().capture(program)
-            finally:
-                for tensor, content in self.before.values():
-                    tensor.untyped_storage().copy_(content)
-
     spec, streams = course(learner, METHODS[learner].examples()[0], "cnn", data)
-    monkeypatch.setattr(loop, "recorders", lambda device: lambda: Fails)
-    there = trained(spec, data, streams)
-    told = [line for line in capfd.readouterr().err.splitlines() if "not captured" in line]
-    assert len(told) == 1
-    assert told[0].endswith("without graphs: operation not permitted when stream is capturing")
-    monkeypatch.setattr(loop, "recorders", lambda device: None)
+    there = trained(spec, data, streams, lambda: Fails)
+    (told,) = [line for line in capfd.readouterr().err.splitlines() if "not captured" in line]
+    assert told.endswith("without graphs: operation not permitted when stream is capturing")
     assert there == trained(spec, data, streams)
 
 
-class Blind(TorchDispatchMode):
-    """Refuses operations that look at values."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        refuse(func, args)
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize(("learner", "options"), STATIC)
-def test_twenty_steps_look_at_no_values(learner, options, data, monkeypatch):
-    spec, streams = course(learner, options, "cnn", data)
-    given = setting(spec, data, streams)
-    made = learners.create(spec["learner"], given)
-    changes = scenarios(spec, data, streams)[0].changes
-    steps = Steps(made, changes, lambda: Tape)
-    for t in range(20):
-        if changes[t]:
-            made.task_change(t)
-        with monkeypatch.context() as within, Blind():
-            for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "__array__"):
-                within.setattr(torch.Tensor, name, None)
-            steps.at.fill_(t)
-            observe(made, steps.on_device(t))
-
-
-def test_a_learner_that_looks_is_found_out(data):
+@pytest.mark.parametrize(
+    "looks",
+    [
+        torch.nonzero,
+        torch.unique,
+        lambda x: x[x > 1],
+        lambda x: bool(x[0] > 1),
+        lambda x: x.to(torch.long).bincount(),
+        lambda x: torch.tensor([1]) + x,
+        lambda x: x.tolist(),
+        lambda x: x.numpy(),
+    ],
+)
+def test_a_learner_that_looks_is_found_out(looks):
     x = torch.arange(4.0)
-    for looks in (x.nonzero, lambda: x[x > 1], lambda: bool(x[0] > 1), x.unique, lambda: x.to(torch.long).bincount()):
-        with pytest.raises(Looks), Blind():
-            looks()
+    with pytest.raises(Looks):
+        Tape().capture(lambda: looks(x))
 
 
 def test_a_net_that_drops_out_is_not_captured():

@@ -17,7 +17,7 @@ DRAWN_THERE = {"vcl", "vcl_coreset", "vgr", "gr", "cn_dpm", "random", "random_mu
 
 @pytest.fixture
 def settings():
-    """What a run sets for the whole process, undone afterwards."""
+    """Settings of the whole process as they were, once a run has changed them."""
     before = torch.are_deterministic_algorithms_enabled()
     yield
     torch.use_deterministic_algorithms(before)

@@ -1,73 +1,65 @@
 """The loop: seeds do not depend on their stack mates, runs repeat exactly, results mean what their docstring says."""
 
 import dataclasses
-import itertools
 import json
+import re
 
 import numpy as np
 import pytest
+import tiny
 import torch
-from tiny import (
-    CHUNKS,
-    CPU,
-    DOMAINS,
-    METHODS,
-    NONE,
-    OF_ONE_NET,
-    OPTIONS,
-    RANDOM,
-    SPLIT,
-    VARIANTS,
-    Way,
-    assert_same_net,
-    cell,
-    course,
-    pictures,
-    scenarios,
-    split,
-    stream,
-    told,
-)
+from tiny import CHUNKS, CPU, DOMAINS, OF_ONE_NET, OPTIONS, SPLIT, VARIANTS, Way, assert_same, cell, course, split, told
 
 from clpapers.runs import loop
-from clpapers.runs.checkpoint import Checkpoint
-from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
 DESCENDS = {"single", "er", "mir", "gmed", "ace", "cbrs", "gdumb", "ewc", "si", "mas", "rwalk", "a_gem", "s_gem", "gem"}
+NOTES = """
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.learnt, self.changes, self.asked = [], [], []
+
+    def task_change(self, t):
+        self.changes.append((t, len(self.learnt)))
+
+    def observe(self, t, x, y):
+        self.learnt.append((x, y.clone()))
+        return super().observe(t, x, y)
+
+    def scores(self, x, tasks):
+        self.asked.append((x, tasks))
+        return super().scores(x, tasks)
+
+    def report(self, s):
+        return vars(self)
+"""
 
 
-@pytest.fixture(scope="module")
-def chunked(data):
-    """Three seeds' streams of two chunks of two classes."""
-    return {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(3)}
+@pytest.fixture
+def met(data, written):
+    """The result of SINGLE on a stream, and the learner's notes of what it met."""
 
+    def of(spec, stream):
+        (result,) = loop.train(spec | {"learner": written(NOTES)}, data, {stream.seed: stream}, CPU)
+        return result, result["learner"]
 
-def together(spec, data, streams):
-    """The results of some seeds, as one stack where the learner allows it."""
-    if loop.learners.find(spec["learner"]["name"]).stackable:
-        return loop._train_stack(spec, data, scenarios(spec, data, streams), CPU, Checkpoint())
-    return loop.train(spec, data, streams, CPU)
-
-
-def assert_same(one, other):
-    """Equal results of a seed, but for the last digits of its losses."""
-    for key in one.keys() - {"online"}:
-        assert one[key] == other[key], key
-    assert one["online"]["correct"] == other["online"]["correct"]
-    if one["online"]["loss"] is not None:
-        np.testing.assert_allclose(one["online"]["loss"], other["online"]["loss"], rtol=1e-5)
+    return of
 
 
 def assert_alone_as_together(spec, data, streams):
     """Each seed's result is the same alone, in a stack of three, and in another order."""
     shuffled = [2, 1]
-    whole, part = together(spec, data, streams), together(spec, data, {seed: streams[seed] for seed in shuffled})
+    whole, part = (tiny.stacked(spec, data, {seed: streams[seed] for seed in seeds}) for seeds in (streams, shuffled))
     for seed, result in enumerate(whole):
-        (alone,) = together(spec, data, {seed: streams[seed]})
+        (alone,) = tiny.stacked(spec, data, {seed: streams[seed]})
         assert_same(alone, result)
         if seed in shuffled:
             assert_same(alone, part[shuffled.index(seed)])
+
+
+def stacks(said):
+    """The first and the last seed of each stack that was trained, by the lines of progress."""
+    return list(dict.fromkeys(re.findall(r"seeds (\d+-\d+)", said)))
 
 
 # --- seeds ---------------------------------------------------------------------------------------------------
@@ -75,24 +67,28 @@ def assert_alone_as_together(spec, data, streams):
 
 @pytest.mark.parametrize(
     ("learner", "options", "net"),
-    [(*given, net) for given in VARIANTS for net in ("mlp", "cnn") if net == "mlp" or given[0] not in OF_ONE_NET],
+    [(*given, "mlp") for given in VARIANTS]
+    + [(*given, "cnn") for given in VARIANTS if tiny.METHODS[given[0]].stackable and given[0] not in OF_ONE_NET],
 )
 def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, streams):
     assert_alone_as_together(cell(learner, options, net, oracle=told(learner)), data, streams)
 
 
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
-def test_no_step_reads_what_nothing_has_written(learner, options, data, streams):
+def test_twice_the_same_bytes_whatever_generators_and_fresh_memory_hold(learner, options, data, streams):
     """Fresh memory is NaN in one of two runs; on a GPU it never is (`process.prepare`)."""
     spec = cell(learner, options, "mlp" if learner in OF_ONE_NET else "cnn", oracle=told(learner))
+    spec["precision"] = "float32"
     before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
     found = []
     try:
         for filled in (True, False):
             torch.utils.deterministic.fill_uninitialized_memory = filled
-            assert torch.empty(9).isnan().all() or not filled
-            found.append(loop.train(spec, data, {0: streams[0]}, CPU))
+            torch.rand(1), np.random.rand(1)
+            (result,) = loop.train(spec, data, {0: streams[0]}, CPU)
+            found.append(json.dumps(result, allow_nan=False))
+            assert result["memory"]["items"] == sum(result["memory"]["per_class"])
     finally:
         torch.use_deterministic_algorithms(before[0])
         torch.utils.deterministic.fill_uninitialized_memory = before[1]
@@ -128,9 +124,7 @@ def test_nor_where_each_seed_has_its_own(kind, learner, data):
     assert_alone_as_together(spec, data, streams)
 
 
-@pytest.mark.parametrize(
-    ("learner", "options"), [each for each in VARIANTS if loop.learners.find(each[0]).stackable and each[0] in DESCENDS]
-)
+@pytest.mark.parametrize(("learner", "options"), [each for each in VARIANTS if each[0] in DESCENDS])
 def test_a_seed_that_diverges_leaves_its_stack_mates_alone(learner, options, data):
     """From the same step on, after a change of task, seed 1's first weights are no numbers."""
     spec, streams = course(learner, options, "mlp", data, 3)
@@ -148,17 +142,13 @@ def test_a_seed_that_diverges_leaves_its_stack_mates_alone(learner, options, dat
 
 
 @pytest.mark.parametrize("learner", ["er", "single", "ewc", "random_multi_model"])
-def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, monkeypatch):
+def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, capsys):
     """Chunks of 20, 13 and 20 items, or of 11 and 42; the results come in the order in which seeds are asked for."""
     edges = {4: [20, 33], 7: [11], 2: [20, 33]}
-    given = {seed: stream(streams[seed % 3].indices, seed, edges[seed]) for seed in edges}
+    given = {seed: tiny.stream(streams[seed % 3].indices, seed, edges[seed]) for seed in edges}
     spec = cell(learner, OPTIONS[learner], "mlp", oracle=CHUNKS)
-    stacks, train_stack = [], loop._train_stack
-    monkeypatch.setattr(
-        loop, "_train_stack", lambda *given: (stacks.append([c.seed for c in given[2]]), train_stack(*given))[1]
-    )
     results = loop.train(spec, data, given, CPU)
-    assert stacks == [[4, 2], [7]]
+    assert stacks(capsys.readouterr().err) == ["4-2", "7-7"]
     assert [result["seed"] for result in results] == [4, 7, 2]
     assert [result["steps"] for result in results] == [4 + 3 + 4, 3 + 9, 4 + 3 + 4]
     for result in results:
@@ -166,10 +156,10 @@ def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, mo
         assert_same(alone, result)
 
 
-def test_seeds_whose_tasks_change_at_other_steps_are_trained_apart(data, streams, monkeypatch):
+def test_seeds_whose_tasks_change_at_other_steps_are_trained_apart(data, streams):
     """The batches are the same; the oracle's tasks drift with each seed's own classes."""
     spec = cell("ewc", OPTIONS["ewc"], "mlp", oracle=split(4))
-    changes = [c.changes.tolist() for c in scenarios(spec, data, streams)]
+    changes = [c.changes.tolist() for c in tiny.scenarios(spec, data, streams)]
     assert changes[0] != changes[1]
     for result, expected in zip(loop.train(spec, data, streams, CPU), changes, strict=True):
         assert result["oracle"]["changes"] == sum(expected)
@@ -177,17 +167,24 @@ def test_seeds_whose_tasks_change_at_other_steps_are_trained_apart(data, streams
         assert_same(alone, result)
 
 
-def test_batches_cross_no_boundary(data, streams, monkeypatch):
-    """What is learnt, step by step: chunks of 20, 13 and 20 items in batches of 5; and where the task changes."""
-    learnt, changed, observe = [], [], Single.observe
-    monkeypatch.setattr(Single, "observe", lambda self, t, x, y: (learnt.append(y[0]), observe(self, t, x, y))[1])
-    monkeypatch.setattr(Single, "task_change", lambda self, t: changed.append((t, len(learnt))))
-    spec = cell("single", {}, "mlp", oracle=CHUNKS)
-    (result,) = loop.train(spec, data, {0: stream(streams[0].indices, 0, [20, 33])}, CPU)
-    sizes = [5, 5, 5, 5, 5, 5, 3, 5, 5, 5, 5]
+@pytest.mark.parametrize("learner", ["er", "random"])
+def test_without_stacking_seeds_are_trained_apart_and_end_the_same(learner, data, streams, capsys):
+    """But for a learner without a net, which is a stack in any case."""
+    spec, found = cell(learner, OPTIONS[learner], "mlp"), []
+    for stacking, expected in ((False, ["0-0", "1-1", "2-2"] if learner == "er" else ["0-2"]), (True, ["0-2"])):
+        found.append(loop.train(spec, data, streams, CPU, stacking=stacking))
+        assert stacks(capsys.readouterr().err) == expected
+    for one, other in zip(*found, strict=True):
+        assert_same(one, other)
+
+
+def test_batches_cross_no_boundary(data, streams, met):
+    """Chunks of 20, 13 and 20 items are learnt in batches of 5; the task changes between them."""
+    result, notes = met(cell("single", {}, "mlp", oracle=CHUNKS), tiny.stream(streams[0].indices, 0, [20, 33]))
+    learnt, sizes = [y[0] for _, y in notes["learnt"]], [5, 5, 5, 5, 5, 5, 3, 5, 5, 5, 5]
     assert [len(batch) for batch in learnt] == sizes
     assert torch.cat(learnt).tolist() == data.train_y[streams[0].indices].tolist()
-    assert changed == [(4, 4), (7, 7)]  # each before its batch is learnt
+    assert notes["changes"] == [(4, 4), (7, 7)]  # each before its batch is learnt
     assert result["oracle"]["changes"] == 2
     assert result["steps"] == len(result["online"]["correct"]) == len(result["online"]["loss"]) == 11
     assert all(right <= size for right, size in zip(result["online"]["correct"], sizes))
@@ -198,15 +195,13 @@ def test_batches_cross_no_boundary(data, streams, monkeypatch):
 
 
 @pytest.mark.parametrize("epochs", [1, 2])
-def test_a_task_at_once_is_a_step_of_all_its_items(epochs, data, monkeypatch):
+def test_a_task_at_once_is_a_step_of_all_its_items(epochs, data, met):
     """Tasks of 60 items; in several epochs, a step an epoch, and no change of the task between them."""
     order = SPLIT | ({"epochs": epochs} if epochs > 1 else {})
-    made, learnt, observe = orders.make(order, data.train_y, 1), [], Single.observe
-    monkeypatch.setattr(Single, "observe", lambda self, t, x, y: (learnt.append(y[0]), observe(self, t, x, y))[1])
-    spec = cell("single", {}, "mlp", order=order, oracle=CHUNKS, train="oracle", batch="task")
-    (result,) = loop.train(spec, data, {1: made}, CPU)
-    assert torch.stack(learnt).flatten().tolist() == data.train_y[made.indices].tolist()
-    assert result["steps"] == len(learnt) == 2 * epochs
+    made = orders.make(order, data.train_y, 1)
+    result, notes = met(cell("single", {}, "mlp", order=order, oracle=CHUNKS, train="oracle", batch="task"), made)
+    assert torch.stack([y for _, y in notes["learnt"]]).flatten().tolist() == data.train_y[made.indices].tolist()
+    assert result["steps"] == len(notes["learnt"]) == 2 * epochs
     assert result["oracle"]["changes"] == 1
     assert len(result["online"]["correct"]) == len(result["online"]["loss"]) == 2 * epochs
     assert result["probes"]["time"][-1] == 120 * epochs
@@ -220,7 +215,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
     for s, c in enumerate(way.scenarios):
         net = way.ordinary(s=s)
         optimizer = way.optimizer(net)
-        shown = pictures(spec, data)
+        shown = tiny.pictures(spec, data)
         for now in (slice(0, 60), slice(60, 120)):
             optimizer.zero_grad()
             items = torch.from_numpy(c.items[now])
@@ -228,53 +223,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
             optimizer.step()
         if s == 0:
             way.walk()
-        assert_same_net(way.learner.net, net, s)
-
-
-@pytest.mark.parametrize("learner", ["ewc", "er", "a_gem", "gdumb", "icarl", "multi_task", "random_multi_model"])
-def test_other_learners_take_tasks_at_once_too(learner, data):
-    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in (0, 1)}
-    told = CHUNKS if learner in ("ewc", "a_gem", "icarl", "random_multi_model") else NONE
-    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=told, batch="task")
-    for seed, result in enumerate(together(spec, data, streams)):
-        (alone,) = together(spec, data, {seed: streams[seed]})
-        assert_same(alone, result)
-        assert result["steps"] == 2
-
-
-@pytest.mark.parametrize("learner", METHODS)
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_twice_the_same_bytes(learner, precision, data, streams):
-    spec = cell(learner, OPTIONS[learner], "mlp", oracle=told(learner)) | {"precision": precision}
-    found = []
-    for _ in range(2):
-        torch.rand(1)  # whatever the state of the global generators is
-        found.append(json.dumps(loop.train(spec, data, streams, CPU)))
-    assert found[0] == found[1]
-
-
-# --- results -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("optimizer", [{"optimizer": "sgd"}, {"optimizer": "adam", "learning_rate": 0.01}])
-def test_learning_happens(optimizer, data):
-    """On an easy problem replay ends far above chance."""
-    full = {0: stream(np.random.default_rng(0).permutation(120))}
-    result = loop.train(cell("er", {"forward": "separate"}, "mlp", **optimizer), data, full, CPU)[0]
-    assert sum(result["test"]["none"]["correct"]) / sum(result["test"]["none"]["total"]) > 0.8
-
-
-@pytest.mark.parametrize("learner", OPTIONS)
-def test_every_learners_result_is_ready_for_json(learner, data, chunked):
-    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
-    (result,) = loop.train(spec, data, {0: chunked[0]}, CPU)
-    json.dumps(result, allow_nan=False)
-    tasks = np.array(result["oracle"]["task_of_class"])
-    (first,) = set(tasks[data.train_y[chunked[0].indices[:60]]])
-    assert first == 0
-    assert np.bincount(tasks).tolist() == [2, 2]
-    assert result["oracle"]["changes"] == 1
-    assert result["memory"]["items"] == sum(result["memory"]["per_class"])
+        tiny.assert_same_net(way.learner.net, net, s)
 
 
 # --- pixel permutations ------------------------------------------------------------------------------------------
@@ -284,7 +233,7 @@ def test_every_learners_result_is_ready_for_json(learner, data, chunked):
 def test_the_identity_permutes_nothing(learner, data, streams):
     """The same run as without permutations, but tested three times."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=DOMAINS, oracle=CHUNKS)
-    plain = {seed: stream(streams[seed].indices, seed, [20, 33]) for seed in (0, 1)}
+    plain = {seed: tiny.stream(streams[seed].indices, seed, [20, 33]) for seed in (0, 1)}
     identity = {seed: dataclasses.replace(s, transforms=np.tile(np.arange(192), (3, 1))) for seed, s in plain.items()}
     for one, thrice in zip(loop.train(spec, data, plain, CPU), loop.train(spec, data, identity, CPU), strict=True):
         once, test = one.pop("test")["none"], thrice.pop("test")["none"]
@@ -294,47 +243,23 @@ def test_the_identity_permutes_nothing(learner, data, streams):
         assert test["chance"] == once["chance"]
 
 
-def test_the_test_split_is_seen_once_through_each_permutation(data, streams, monkeypatch):
-    seen, scores = [], Single.scores
-    monkeypatch.setattr(Single, "scores", lambda self, x, tasks: (seen.append((x, tasks)), scores(self, x, tasks))[1])
-    transforms = np.stack([np.random.default_rng(d).permutation(192) for d in range(3)])
-    spec = cell("single", {}, "mlp", order=DOMAINS, oracle=CHUNKS)
-    spec |= {"scaling": "unit", "evaluation": spec["evaluation"] | {"points": 1}}
-    loop.train(spec, data, {0: stream(streams[0].indices, 0, [20, 33], transforms)}, CPU)
-    x, tasks = seen[-1]
-    assert tasks.tolist() == [[0] * 24 + [1] * 24 + [2] * 24]
-    shown = np.concatenate([data.test_x.reshape(24, 192)[:, row] for row in transforms]).reshape(72, 8, 8, 3) / 255
-    np.testing.assert_allclose(x[0].numpy(), shown.transpose(0, 3, 1, 2))
+PERMUTED = np.stack([np.random.default_rng(d).permutation(192) for d in range(3)])
 
 
-def test_the_stream_and_its_probes_are_seen_through_their_chunks_permutation(data, streams, monkeypatch):
-    """The answers on the probes at the end are those on the images as they came."""
-    learnt, probed = [], []
-    observe, scores = Single.observe, Single.scores
-    monkeypatch.setattr(Single, "observe", lambda self, t, x, y: (learnt.append(x[0]), observe(self, t, x, y))[1])
-    monkeypatch.setattr(Single, "scores", lambda self, x, tasks: (probed.append(x[0]), scores(self, x, tasks))[1])
-    transforms = np.stack([np.random.default_rng(d).permutation(192) for d in range(3)])
-    spec = cell("single", {}, "mlp", order=DOMAINS) | {"scaling": "unit"}
+def shown(images, transforms):
+    """Images as a learner sees them, each through its permutation, with values from 0 to 1."""
+    pixels = images.reshape(-1, 192)[np.arange(len(images))[:, None], transforms]
+    return pixels.reshape(-1, 8, 8, 3).transpose(0, 3, 1, 2) / 255
+
+
+def test_stream_probes_and_test_split_are_seen_through_their_permutations(data, streams, met):
+    """Each item through that of its chunk, the probes as the items came, and the test split once through each."""
+    spec = cell("single", {}, "mlp", order=DOMAINS, oracle=CHUNKS) | {"scaling": "unit"}
     spec["evaluation"] = spec["evaluation"] | {"points": 1, "probes": None}
-    loop.train(spec, data, {0: stream(streams[0].indices, 0, [20, 33], transforms)}, CPU)
-    chunk = np.repeat([0, 1, 2], [20, 13, 20])[:, None]
-    came = data.train_x[streams[0].indices].reshape(53, 192)[np.arange(53)[:, None], transforms[chunk[:, 0]]]
-    shown = came.reshape(53, 8, 8, 3).transpose(0, 3, 1, 2) / 255
-    np.testing.assert_allclose(torch.cat(learnt).numpy(), shown)
-    np.testing.assert_allclose(probed[0].numpy(), shown)
-
-
-def test_a_course_stops_after_any_step_and_knows_its_answers_so_far(data):
-    """As one that checks the first steps of a published run takes them."""
-    spec = cell("er", OPTIONS["er"], "mlp", batch=7)
-    streams = {seed: orders.make(RANDOM, data.train_y, seed) for seed in range(2)}
-    whole = {result["seed"]: result["online"] for result in loop.train(spec, data, streams, CPU)}
-    test, stacks = loop.stacks(spec, data, streams, CPU)
-    for stack in stacks:
-        course = loop.Course(spec, test, stack, CPU)
-        assert list(itertools.islice(course.steps(), 5)) == [1, 2, 3, 4, 5]
-        for s, scenario in enumerate(stack):
-            for key, values in course.run.online.result(s).items():
-                assert values == whole[scenario.seed][key][:5]
-        assert list(course.steps()) == list(range(6, course.count + 1))
-        assert [each["online"] for each in course.results()] == [whole[scenario.seed] for scenario in stack]
+    _, notes = met(spec, tiny.stream(streams[0].indices, 0, [20, 33], PERMUTED))
+    came = shown(data.train_x[streams[0].indices], PERMUTED[np.repeat([0, 1, 2], [20, 13, 20])])
+    (probes, _), (test, tasks) = notes["asked"]
+    np.testing.assert_allclose(torch.cat([x[0] for x, _ in notes["learnt"]]), came)
+    np.testing.assert_allclose(probes[0], came)
+    assert tasks.tolist() == [[0] * 24 + [1] * 24 + [2] * 24]
+    np.testing.assert_allclose(test[0], shown(np.tile(data.test_x, (3, 1, 1, 1)), PERMUTED.repeat(24, axis=0)))

@@ -11,49 +11,40 @@ from clpapers.runs.process import Apart
 SEEN = []
 
 
-def test_it_knows_nothing_of_what_happens_here_after_the_fork():
+class OfHere(Exception):
+    """One that no other process can read, as it is not sent by its name."""
+
+    def __reduce__(self):
+        raise TypeError
+
+
+def test_neither_process_sees_what_happens_in_the_other_after_the_fork():
     SEEN[:] = ["before"]
-    with Apart(lambda: list(SEEN)) as apart:
-        SEEN.append("after")
+    with Apart(lambda: (SEEN.append("there"), list(SEEN), os.getpid())[1:]) as apart:
+        SEEN.append("here")
         apart.begin()
-        assert apart.result() == ["before"]
+        seen, process = apart.result()
+    assert seen == ["before", "there"]
+    assert process != os.getpid()
+    assert SEEN == ["before", "here"]
 
 
-def test_what_it_does_is_not_seen_here():
-    SEEN[:] = []
-    with Apart(lambda: SEEN.append(1) or os.getpid()) as apart:
+def failing(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "told"),
+    [
+        (lambda: failing(Refusal("mine.py:3: no")), Refusal, r"mine\.py:3: no"),
+        (lambda: failing(OfHere("told")), RuntimeError, "OfHere: told"),
+        (lambda: os._exit(3), RuntimeError, "without a word"),
+    ],
+)
+def test_its_error_and_its_death_are_told_here(work, error, told):
+    with Apart(work) as apart:
         apart.begin()
-        assert apart.result() != os.getpid()
-    assert SEEN == []
-
-
-def test_its_error_is_raised_here():
-    def fails():
-        raise Refusal("mine.py:3: no")
-
-    with Apart(fails) as apart:
-        apart.begin()
-        with pytest.raises(Refusal, match=r"mine\.py:3: no"):
-            apart.result()
-
-
-def test_so_is_one_that_no_other_process_can_read():
-    class OfHere(Exception):
-        pass
-
-    def fails():
-        raise OfHere("told")
-
-    with Apart(fails) as apart:
-        apart.begin()
-        with pytest.raises(RuntimeError, match="OfHere: told"):
-            apart.result()
-
-
-def test_its_death_is_told():
-    with Apart(lambda: os._exit(3)) as apart:
-        apart.begin()
-        with pytest.raises(RuntimeError):
+        with pytest.raises(error, match=told):
             apart.result()
 
 

@@ -5,8 +5,6 @@ import pytest
 import torch
 from tiny import MLP, Way, images, made, split, two_tasks
 
-from clpapers.runs.learner import Observed
-
 DATA = images(classes=6, items=7)
 RANDOM, RANDMM = {"name": "random"}, {"name": "random_multi_model"}
 
@@ -43,7 +41,7 @@ def test_random_is_uniform_over_the_classes_that_compete(allowed):
 
 @pytest.mark.parametrize("task", [0, 1, 2])
 def test_random_multi_model_is_uniform_over_the_classes_of_the_task(task):
-    """Of each seed's own tasks; and, under a restriction, over those that are left of them."""
+    """The tasks are the seed's own; under a restriction a guess is one of the classes that are left."""
     way = guesser(RANDMM, seeds=(0, 1, 2))
     drawn = guesses(way, torch.full((3, 6000), task))
     held = [np.flatnonzero(c.tasks.task_classes[task]).tolist() for c in way.scenarios]
@@ -59,11 +57,3 @@ def test_where_the_task_says_nothing_of_the_class_all_compete(oracle):
     way = guesser(RANDMM, oracle)
     tasks = torch.arange(6000)[None] % way.scenarios[0].tasks.tasks
     assert_uniform(guesses(way, tasks)[0].numpy(), range(6))
-
-
-def test_nothing_is_trained_or_kept():
-    way = guesser(RANDOM)
-    assert way.learner.net is None
-    assert not way.learner.uses_batch
-    assert way.learner.observe(0, None, None) == Observed()
-    assert way.learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}

@@ -1,4 +1,4 @@
-"""What a method, a net and a file of results may not be, by `cases.yaml`."""
+"""Methods, nets and files of results that are refused, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import json
@@ -10,6 +10,7 @@ import pytest
 import refusals
 import torch
 from test_contract_check import OBSERVE, PLAIN, REPLAY, with_state
+from test_contracts import scores
 from test_gans import MEMBERS, images, options
 from test_heads import EMBEDDING
 from test_images import CPU, PIXELS
@@ -18,6 +19,7 @@ from torch import nn
 from world.published import entry_of, result_of
 
 from clpapers.runs import contract_check, nets
+from clpapers.runs.contracts import Undeclared, checked_scores, checked_step
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images

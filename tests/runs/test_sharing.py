@@ -1,4 +1,4 @@
-"""What justifies that cells share runs: oracles that make no difference, and restrictions that only read a run."""
+"""Cells share runs: some oracles make no difference, and restrictions only read a run."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def served_alone(way, view):
 
 @pytest.mark.parametrize("learner", [{"name": "single"}, {"name": "multi_model", "widths": {"5": 4}}])
 def test_es_es_ed_and_ea_read_one_run(learner):
-    """What one run says under each of its restrictions is what three evaluations say, one restriction each."""
+    """One run says under each of its restrictions what three evaluations say, one restriction each."""
     order = {"name": "split", "tasks": 5, "length": None}
     spec = two_tasks(learner, MLP, oracle=split(5), order=order, train="oracle")
     (run,) = loop.train(spec, DATA, {2: made(spec, DATA, 2)}, CPU)

@@ -7,10 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tiny import NETS
-from torch import nn
 
 from clpapers.runs import nets
-from clpapers.runs.nets.stacked import StackedLinear, channelwise, seedwise, stack
+from clpapers.runs.nets.stacked import stack
 
 SEEDS = [3, 1, 4]
 TABLES = list(torch.rand(3, 4, 6, generator=torch.Generator().manual_seed(0)))  # each seed's classes are others
@@ -56,27 +55,6 @@ def test_equals_single_nets(net, seeds):
     together.eval()
     for s, module in enumerate(alone):
         torch.testing.assert_close(together(x)[s], module.eval()(x[s]))
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_gradients_of_linear_layers_lie_as_their_parameters_and_have_the_bits_of_pytorch_s_own(bias):
-    layers = [nn.Linear(40, 30, bias=bias) for _ in SEEDS]
-    x, together = torch.randn(7, 3 * 40, requires_grad=True), StackedLinear(layers)
-    out = together(x)
-    (out**2).sum().backward()
-    found, x.grad = x.grad, None
-    plain = (p.detach().clone().requires_grad_() for p in together.parameters())
-    weight, *biases = plain
-    product = torch.bmm(seedwise(x, 3), weight.mT)
-    if bias:
-        product = torch.baddbmm(biases[0][:, None], seedwise(x, 3), weight.mT)
-    expected = channelwise(product)
-    assert torch.equal(out, expected)
-    (expected**2).sum().backward()
-    assert torch.equal(found, x.grad)
-    for parameter, own in zip(together.parameters(), (weight, *biases), strict=True):
-        assert parameter.grad.is_contiguous()
-        assert torch.equal(parameter.grad, own.grad)
 
 
 def test_leaves_the_global_random_state_alone():
@@ -125,7 +103,7 @@ def test_narrow_nets_do_not_corrupt_memory():
     script = """
 import torch
 from clpapers.runs import nets
-from clpapers.runs.nets.stacked import StackedLinear, channelwise, seedwise, stack
+from clpapers.runs.nets.stacked import stack
 torch.set_num_threads(1)
 net = stack(lambda: nets.build({"name": "resnet18_reduced", "width": 2, "head": "linear"}, (3, 32, 32), 10), [1])
 for _ in range(15):

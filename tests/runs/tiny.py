@@ -151,7 +151,7 @@ def pictures(spec, data, transforms=()) -> loop.Images:
 
 
 def setting(spec, data, streams) -> Setting:
-    """What a cell's learner is given for some streams, stacked."""
+    """The setting of a cell's learner for some streams, stacked."""
     gone_through = scenarios(spec, data, streams)
     return loop.setting_of(spec, data, gone_through, pictures(spec, data, [c.transforms for c in gone_through]))
 
@@ -249,7 +249,7 @@ VGR = {
 
 
 class Killed(Exception):
-    pass
+    """The end of a training that is not over."""
 
 
 class Kept(Checkpoint):
@@ -266,3 +266,24 @@ class Kept(Checkpoint):
     def save(self, *state, **told):
         super().save(*state, **told)
         raise Killed
+
+
+def stacked(spec, data, streams, kept=None):
+    """The results of some seeds, as one stack where the learner allows it; saved where and when `kept` says."""
+    named = spec["learner"]
+    if not learners.find(named["name"], named.get("file")).stackable:
+        return loop.train(spec, data, streams, CPU, None, kept)
+    course = loop.Course(spec, data, scenarios(spec, data, streams), CPU, kept)
+    for taken in course.steps():
+        if kept is not None and taken < course.count and kept.is_due():
+            course.save(kept)
+    return course.results()
+
+
+def assert_same(one, other):
+    """Equal results of a seed, but for the last digits of its losses."""
+    for key in one.keys() - {"online"}:
+        assert one[key] == other[key], key
+    assert one["online"]["correct"] == other["online"]["correct"]
+    if one["online"]["loss"] is not None:
+        np.testing.assert_allclose(one["online"]["loss"], other["online"]["loss"], rtol=1e-5)

@@ -2,6 +2,7 @@
 
 import json
 from math import inf, nan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,6 @@ from tiny import CPU, SPLIT, Kept, Killed, cell
 from clpapers.runs import loop
 from clpapers.runs.evaluation import answers
 from clpapers.runs.images import Images
-from clpapers.runs.learner import Observed
-from clpapers.runs.learners.single import Single
-from clpapers.streams import orders
 
 
 @pytest.mark.parametrize(
@@ -21,10 +19,11 @@ from clpapers.streams import orders
 )
 def test_a_batch_has_as_many_values_whatever_the_images(side, channels, size):
     """100 × 32 × 32 × 3 = 307,200 values, but 10 to 500 images."""
-    images = Images(np.zeros((1, side, side, channels), np.uint8), "unit", torch.device("cpu"), torch.float32)
-    batches = list(answers._batches(images, 2 * size + 1))
-    assert [each.stop - each.start for each in batches] == [size] * 3
-    assert [each.start for each in batches] == [0, size, 2 * size]
+    images = Images(np.zeros((1, side, side, channels), np.uint8), "unit", CPU, torch.float32)
+    items, sizes = torch.zeros(1, 2 * size + 1, dtype=torch.int64), []
+    learner = SimpleNamespace(outside=False, scores=lambda x, tasks: sizes.append(x.shape[1]) or torch.zeros(*x.shape))
+    answers.answered(learner, images, items, items, {"none": None})
+    assert sizes == [size, size, 1]
 
 
 @pytest.mark.parametrize("classes", [4, 40])  # fewer than a processor adds up at once, and more
@@ -54,47 +53,40 @@ def test_only_items_that_are_asked_are_right_or_counted():
     assert unanswered.tolist() == [6, 0]
 
 
-EVERYTHING = {"shots": 2, "every": 30, "points": 3, "probes": 17}
+SILENT = """
+    late = False
+
+    def put(self, scores):
+        return scores.index_fill(2, torch.arange(scores.shape[2])[{classes}], {value}) if self.late else scores
+
+    def observe(self, t, x, y):
+        loss, logits = super().observe(t, x, y)
+        self.late = t >= 4
+        return Observed(loss, self.put(logits))
+
+    def scores(self, x, tasks):
+        return self.put(super().scores(x, tasks))
+"""
 
 
 @pytest.fixture
-def silent(monkeypatch):
-    """Have SINGLE's scores be this value from step 4 on, in training and in tests, for the class of each item too."""
+def trained(data, chunked, written):
+    """Train SINGLE on some seeds; from step 4 on its scores are a value, in training and in tests."""
 
-    def of(value, classes=slice(None)):
-        observe, scores = Single.observe, Single.scores
-
-        def observed(self, t, x, y):
-            loss, logits = observe(self, t, x, y)
-            self.late = t >= 4
-            return Observed(loss, put(logits) if self.late else logits)
-
-        def scored(self, x, tasks):
-            return put(scores(self, x, tasks)) if getattr(self, "late", False) else scores(self, x, tasks)
-
-        def put(given):
-            return given.index_fill(2, torch.arange(given.shape[2])[classes], value)
-
-        monkeypatch.setattr(Single, "observe", observed)
-        monkeypatch.setattr(Single, "scores", scored)
+    def of(seeds, value=None, classes=":", checkpoint=None):
+        spec = cell("single", {}, "mlp", order=SPLIT, batch=4)
+        spec["evaluation"] |= {"shots": 2, "every": 30, "points": 3, "probes": 17}
+        if value is not None:
+            spec["learner"] = written(SILENT.format(value=value, classes=classes))
+        return loop.train(spec, data, {seed: chunked[seed] for seed in seeds}, CPU, checkpoint=checkpoint)
 
     return of
 
 
-def trained(data, seeds, checkpoint=None):
-    spec = cell("single", {}, "mlp", order=SPLIT, batch=4)
-    spec["evaluation"] |= EVERYTHING
-    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in seeds}
-    return loop.train(spec, data, streams, CPU, checkpoint=checkpoint)
-
-
-@pytest.mark.parametrize(
-    ("value", "classes"), [(nan, slice(None)), (-inf, slice(None)), (nan, slice(0, 1)), (inf, slice(0, 1))]
-)
-def test_what_has_no_answer_is_nowhere_right_and_counted(data, silent, value, classes):
+@pytest.mark.parametrize(("value", "classes"), [("math.nan", ":"), ("-math.inf", ":"), ("math.inf", ":1")])
+def test_what_has_no_answer_is_nowhere_right_and_counted(data, trained, value, classes):
     """The first task has 60 items; from item 16 on nothing is answered. Probes: 17, of which some came before."""
-    silent(value, classes)
-    (result,) = trained(data, [0])
+    (result,) = trained([0], value, classes)
     assert sum(result["online"]["correct"][4:]) == 0
     assert np.sum(result["test"]["none"]["correct"]) == 0
     assert np.sum(result["events"]["correct"]) == 0
@@ -104,20 +96,18 @@ def test_what_has_no_answer_is_nowhere_right_and_counted(data, silent, value, cl
     assert result["unanswered"]["tests"] > len(data.test_y)
 
 
-def test_finite_scores_leave_no_trace_of_a_count(data):
-    assert all("unanswered" not in result for result in trained(data, range(2)))
+def test_finite_scores_leave_no_trace_of_a_count(trained):
+    assert all("unanswered" not in result for result in trained(range(2)))
 
 
-def test_answers_that_lack_are_counted_alike_alone_stacked_and_after_a_kill(data, silent, tmp_path, monkeypatch):
-    silent(nan)
-    monkeypatch.setattr(loop, "undecided", lambda *given: True)
-    together = trained(data, range(3))
+def test_answers_that_lack_are_counted_alike_alone_stacked_and_after_a_kill(trained, tmp_path):
+    together = trained(range(3), "math.nan")
     for seed, result in enumerate(together):
-        (alone,) = trained(data, [seed])
+        (alone,) = trained([seed], "math.nan")
         for section in ("unanswered", "test", "probes", "tasks", "events"):
             assert alone[section] == result[section]
         assert alone["online"]["correct"] == result["online"]["correct"]
     with pytest.raises(Killed):
-        trained(data, range(3), Kept(tmp_path / "run.json", 20))
-    resumed = trained(data, range(3), Kept(tmp_path / "run.json", 10**9))
+        trained(range(3), "math.nan", checkpoint=Kept(tmp_path / "run.json", 20))
+    resumed = trained(range(3), "math.nan", checkpoint=Kept(tmp_path / "run.json", 10**9))
     assert json.dumps(resumed) == json.dumps(together)

@@ -8,13 +8,6 @@ from tiny import CPU, MIXED, OPTIONS, SPLIT, cell, split
 
 from clpapers.runs import loop
 from clpapers.runs.evaluation import final
-from clpapers.streams import orders
-
-
-@pytest.fixture(scope="module")
-def chunked(data):
-    """Three seeds' streams of two chunks of two classes."""
-    return {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(3)}
 
 
 def test_test_subset_is_shared():

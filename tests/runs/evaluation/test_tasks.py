@@ -1,3 +1,5 @@
+"""Tests by task: each after each, what competes in them, and how fast a new task is learnt."""
+
 import dataclasses
 
 import numpy as np
@@ -7,11 +9,7 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, Way, cell, setting, split
 
 from clpapers.metrics import learning
 from clpapers.runs import loop
-from clpapers.runs.evaluation import tasks
-from clpapers.runs.learner import Learner
 from clpapers.runs.learners.multi_task import MultiTask
-from clpapers.runs.learners.prog_nn import ProgNN
-from clpapers.runs.learners.single import Single
 from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
 from clpapers.streams.chunks import chunks_of_classes, overlapping_classes
@@ -22,42 +20,41 @@ OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "
 LEARNERS = ["single", "ewc", "a_gem", "gem", "prog_nn", "multi_task"]  # all with a head a task, but for the last
 
 
-def run(data, order, learner="single", seeds=(0, 1), shots=3, **options):
-    """The results of a learner on the tiny problem, tested task by task."""
+def run(data, order, learner="single", seeds=(0, 1), shots=3, mine=None, **options):
+    """The results of a learner, or of one that is written like it, on the tiny problem, tested task by task."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=order, **options)
-    spec["evaluation"]["shots"] = shots
+    spec["learner"] |= mine or {}
+    if shots is not None:
+        spec["evaluation"]["shots"] = shots
     return loop.train(spec, data, {seed: orders.make(order, data.train_y, seed, 192) for seed in seeds}, CPU)
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 0.003])  # of the lower one domains differ in what is right
 def test_the_last_tests_of_domains_are_the_final_test(learning_rate, data):
     for result in run(data, DOMAINS, learning_rate=learning_rate):
-        last = np.array(result["tasks"]["correct"][-1])
-        assert last.shape == (3, 4)
-        np.testing.assert_array_equal(last.sum(axis=0), result["test"]["none"]["correct"])
-        np.testing.assert_array_equal(np.sum(result["tasks"]["total"], axis=0), result["test"]["none"]["total"])
-
-
-def test_the_last_tests_of_disjoint_tasks_are_the_final_test_in_which_a_task_competes(data):
-    for result in run(data, SPLIT, oracle=split(2), train="oracle"):
-        of_class = chunks_of_classes(SPLIT, 4, result["seed"])
-        for j, classes in enumerate(result["tasks"]["classes"]):
-            assert classes == np.flatnonzero(of_class == j).tolist()
-            final = result["test"]["oracle"]
-            assert result["tasks"]["correct"][-1][j] == [final["correct"][c] for c in classes]
-            assert result["tasks"]["total"][j] == [final["total"][c] for c in classes]
-
-
-def test_with_all_outputs_competing_the_last_tests_are_the_final_test_of_a_single_head(data):
-    for result in run(data, SPLIT, learning_rate=1e-3):
         tests, final = result["tasks"], result["test"]["none"]
+        assert np.shape(tests["correct"][-1]) == (3, 4)
+        assert np.sum(tests["correct"][-1], axis=0).tolist() == final["correct"]
+        assert np.sum(tests["total"], axis=0).tolist() == final["total"]
+        assert tests["open"] == tests["correct"]  # each domain has all classes
+
+
+@pytest.mark.parametrize(
+    ("options", "tested", "view"),
+    [
+        ({"oracle": split(2), "train": "oracle"}, "correct", "oracle"),  # a task's classes compete
+        ({"learning_rate": 1e-3}, "open", "none"),  # all outputs do, of a single head
+    ],
+)
+def test_the_last_tests_of_disjoint_tasks_are_the_final_test(options, tested, view, data):
+    for result in run(data, SPLIT, **options):
+        of_class, tests, final = chunks_of_classes(SPLIT, 4, result["seed"]), result["tasks"], result["test"][view]
         for j, classes in enumerate(tests["classes"]):
-            assert tests["open"][-1][j] == [final["correct"][c] for c in classes]
-        rights = np.array(tests["correct"]), np.array(tests["open"])
-        assert (rights[0] >= rights[1]).all()
-        assert (rights[0] > rights[1]).any()
-    for result in run(data, DOMAINS):
-        assert result["tasks"]["open"] == result["tasks"]["correct"]  # each domain has all classes
+            assert classes == np.flatnonzero(of_class == j).tolist()
+            assert tests[tested][-1][j] == [final["correct"][c] for c in classes]
+            assert tests["total"][j] == [final["total"][c] for c in classes]
+        assert (np.array(tests["correct"]) >= np.array(tests["open"])).all()
+        assert tests["correct"] != tests["open"] or view == "oracle"
 
 
 @pytest.mark.parametrize("epochs", [1, 2])
@@ -84,53 +81,33 @@ def test_in_cycles_every_task_is_tested_after_every_visit(order, epochs, data):
 
 def test_a_task_at_once_is_tested_after_its_only_step(data):
     """A task's test with all outputs competing is that of a net trained by hand on it and those before."""
+    (result,) = run(data, ORDERED, seeds=[1], shots=0, batch="task", learning_rate=1.0)
     spec = cell("single", {}, "mlp", order=ORDERED, batch="task", learning_rate=1.0)
-    spec["evaluation"]["shots"] = 0
-    stream = orders.make(ORDERED, data.train_y, 1)
-    (result,) = loop.train(spec, data, {1: stream}, CPU)
-    way = Way(spec, data, [stream])
+    way = Way(spec, data, [orders.make(ORDERED, data.train_y, 1)])
+    shown = way.setting.images.with_pixels(data.test_x)(torch.arange(24)[None])
     for k in range(2):
         way.step()
-        with torch.no_grad():
-            said = (
-                way.learner.net(way.setting.images.with_pixels(data.test_x)(torch.arange(24)[None]))[0]
-                .argmax(dim=1)
-                .numpy()
-            )
+        said = way.learner.net(shown)[0].argmax(dim=1).numpy()
         right = np.bincount(data.test_y[said == data.test_y], minlength=4)
         assert np.ravel(result["tasks"]["open"][k]).tolist() == right.tolist()
     assert [len(curve) for curve in result["tasks"]["shots"]] == [1, 1]
 
 
-def test_what_is_known_of_a_task_before_it_is_learnt_was_known_after_the_one_before(data):
-    for result in run(data, DOMAINS):
-        tests = result["tasks"]
-        for k in (1, 2):
-            assert tests["shots"][k][0] == tests["correct"][k - 1][k]
+UNCERTAIN = """
+    asked = 0
 
-
-def test_only_a_learner_with_an_uncertainty_is_asked_for_it(data, monkeypatch):
-    (silent,) = run(data, SPLIT, seeds=[0])
-    assert "mutual_information" not in silent["tasks"]
-    monkeypatch.setattr(Single, "uncertainty", lambda self, x: x[:, :, 0, 0, 0], raising=False)
-    (asked,) = run(data, SPLIT, seeds=[0])
-    assert asked["tasks"].pop("mutual_information")
-    assert asked == silent
+    def uncertainty(self, x):
+        assert not self.net.training
+        self.asked += 1
+        return {}
+"""
 
 
 @pytest.mark.parametrize("order", [DOMAINS, SPLIT])
-def test_uncertainty_is_the_mean_over_a_tasks_items(order, unbalanced, monkeypatch):
+def test_uncertainty_is_the_mean_over_a_tasks_items(order, unbalanced, written):
     """Here a pixel's value, as the learner sees it, plus how often it was asked; stacked seeds' tasks differ."""
-    asked = []
-
-    def uncertainty(learner, x):
-        assert not learner.net.training
-        asked.append(x.shape[:2])
-        return x[:, :, 0, 0, 0] + len(asked)
-
-    monkeypatch.setattr(Single, "uncertainty", uncertainty, raising=False)
-    results, count = run(unbalanced, order, seeds=(0, 3)), order["tasks"]
-    assert {shape[0] for shape in asked} == {2}
+    mine = written(UNCERTAIN.format("x[:, :, 0, 0, 0] + self.asked"))
+    results, count = run(unbalanced, order, seeds=(0, 3), mine=mine), order["tasks"]
     sizes = np.array([[sum(items) for items in result["tasks"]["total"]] for result in results])
     assert (sizes[0] != sizes[1]).any() == (order is SPLIT)
     for result in results:
@@ -144,10 +121,12 @@ def test_uncertainty_is_the_mean_over_a_tasks_items(order, unbalanced, monkeypat
             assert found[:, j] == pytest.approx(mean + 1 + j + count * np.arange(count), rel=1e-5)
 
 
-def test_an_uncertainty_that_is_no_number_is_null(data, monkeypatch):
-    monkeypatch.setattr(Single, "uncertainty", lambda self, x: x[:, :, 0, 0, 0] * torch.nan, raising=False)
-    (result,) = run(data, SPLIT, seeds=[0])
-    assert result["tasks"]["mutual_information"] == [[None] * 2] * 2
+def test_an_uncertainty_that_is_no_number_is_null_and_changes_nothing_else(data, written):
+    (without,), (asked,) = (
+        run(data, SPLIT, seeds=[0], mine=mine) for mine in (None, written(UNCERTAIN.format("x[:, :, 0, 0, 0] / 0 * 0")))
+    )
+    assert asked["tasks"].pop("mutual_information") == [[None] * 2] * 2
+    assert asked["tasks"] == without["tasks"]
 
 
 @pytest.mark.parametrize("shots", [0, 2, 99])
@@ -158,13 +137,9 @@ def test_learning_curves_follow_the_first_steps_of_each_task(data, shots):
 
 
 def test_testing_changes_no_learning(data):
-    spec = cell("single", {}, "mlp", order=DOMAINS)
-    streams = {0: orders.make(DOMAINS, data.train_y, 0, 192)}
-    (without,) = loop.train(spec, data, streams, CPU)
-    (result,) = run(data, DOMAINS, seeds=[0])
-    assert "tasks" not in without
-    assert result["online"] == without["online"]
-    assert result["test"] == without["test"]
+    (result,), (without,) = (run(data, DOMAINS, seeds=[0], shots=shots) for shots in (3, None))
+    del result["tasks"]
+    assert result == without
 
 
 def test_classes_out_of_the_range_are_neither_learnt_nor_tested(data):
@@ -179,7 +154,7 @@ def test_classes_out_of_the_range_are_neither_learnt_nor_tested(data):
 
 @pytest.fixture(scope="module")
 def unbalanced(data):
-    """Of the test items of classes 0 to 3, six, five, two and four; not sorted by class."""
+    """Six, five, two and four test items of classes 0 to 3, not sorted by class."""
     kept = np.random.default_rng(1).permutation(np.flatnonzero(np.arange(24) % 6 < np.array([6, 5, 2, 4])[data.test_y]))
     return dataclasses.replace(data, test_x=data.test_x[kept], test_y=data.test_y[kept])
 
@@ -243,19 +218,19 @@ def test_a_task_without_a_test_item_is_refused(data):
         run(without, SPLIT, seeds=[3])
 
 
-def test_a_seed_that_diverges_is_dated_and_its_stack_mates_are_not_touched(data, monkeypatch):
-    """Seed 1 meets an image that is not a number at step 5."""
-    (alone,) = run(data, DOMAINS, seeds=[0])
-    observe = Single.observe
-
-    def poisoned(self, t, x, y):
-        if t == 5:
+POISONED = """
+    def observe(self, t, x, y):
+        if t == 5 and len(x) > 1:
             x = x.clone()
             x[1, 0] = torch.nan
-        return observe(self, t, x, y)
+        return super().observe(t, x, y)
+"""
 
-    monkeypatch.setattr(Single, "observe", poisoned)
-    well, ill = run(data, DOMAINS, seeds=[0, 1])
+
+def test_a_seed_that_diverges_is_dated_and_its_stack_mates_are_not_touched(data, written):
+    """Seed 1 meets an image that is not a number at step 5."""
+    (alone,) = run(data, DOMAINS, seeds=[0])
+    well, ill = run(data, DOMAINS, seeds=[0, 1], mine=written(POISONED))
     assert (well["diverged"], ill["diverged"]) == (None, 5)
     assert ill["online"]["loss"][4] is not None
     assert set(ill["online"]["loss"][5:]) == {None}
@@ -277,47 +252,29 @@ def test_multi_task_learns_each_item_once_with_all_tasks_mixed(data):
         assert np.sum(result["tasks"]["correct"][-1]) > 0.5 * np.sum(result["tasks"]["total"])
 
 
-@pytest.mark.parametrize("learner", ["single", "a_gem"])
-def test_items_of_several_tasks_are_answered_once(learner, data, monkeypatch):
-    """With the same findings as task by task; each seed draws other tasks."""
-    asked, answered = [], tasks.answered
-    monkeypatch.setattr(tasks, "answered", lambda *given: asked.append(given[2].shape[1]) or answered(*given))
-    found = []
-    for alike in (Learner.scores_alike, False):
-        monkeypatch.setattr(Learner, "scores_alike", alike)
-        found.append((run(data, OVERLAPPING, learner, oracle=CHUNKS, train="oracle", shots=0), sum(asked)))
-        asked.clear()
-    (once, fewer), (apart, more) = found
-    assert once == apart
-    classes = [{c for task in result["tasks"]["classes"] for c in task} for result in once]
-    of_task, of_all = 2 * 6, [6 * len(each) for each in classes]
-    assert more == 2 * (3 + 3 * 3) * of_task  # before each task its own items, after each those of all
-    assert fewer == 2 * 3 * of_task + 3 * sum(of_all)
+ANEW = """
+    past_tasks_frozen = False
+    scores_alike = False
+
+    def snapshot(self, task):
+        return None
+"""
 
 
-@pytest.mark.parametrize("order", [SPLIT, DOMAINS])
-def test_answers_that_stay_are_found_once(order, data, monkeypatch):
-    """Tests of PROG-NN leave out what it has learnt, with the same findings."""
-    asked = []
-    right = tasks.TaskItems.right
-    monkeypatch.setattr(tasks.TaskItems, "right", lambda self, j, learner: asked.append(j) or right(self, j, learner))
-    options = {"oracle": CHUNKS, "train": "oracle" if order is SPLIT else "none", "shots": 0}
-    staying = run(data, order, "prog_nn", **options)
-    count = order["tasks"]
-    assert asked == [j for k in range(count) for j in range(k, count)]
-    monkeypatch.setattr(ProgNN, "past_tasks_frozen", False)
-    assert run(data, order, "prog_nn", **options) == staying
-
-
-@pytest.mark.parametrize("order", [SPLIT, DOMAINS])
-def test_snapshots_are_tested_together_as_each_was_in_its_time(order, data, monkeypatch):
-    """PROG-NN's frozen columns pass a task's items once for a whole learning curve, with the same findings."""
-    asked, scores_of = [], ProgNN.scores_of
-    monkeypatch.setattr(
-        ProgNN, "scores_of", lambda self, *given: asked.append(len(given[0])) or scores_of(self, *given)
-    )
-    options = {"oracle": CHUNKS, "train": "oracle" if order is SPLIT else "none"}
-    together = run(data, order, "prog_nn", **options)
-    assert asked == [4] * order["tasks"]  # with three shots
-    monkeypatch.setattr(ProgNN, "snapshot", Learner.snapshot)
-    assert run(data, order, "prog_nn", **options) == together
+@pytest.mark.parametrize(
+    ("learner", "order"),
+    [
+        ("single", OVERLAPPING),  # which answers items of several tasks once
+        ("a_gem", OVERLAPPING),
+        ("prog_nn", SPLIT),  # whose past tasks are not tested again, and the snapshots of a task together
+        ("prog_nn", DOMAINS),
+        ("prog_nn", OVERLAPPING),
+    ],
+)
+def test_answers_that_are_saved_are_those_that_are_found_task_by_task(learner, order, data, written):
+    options = {"oracle": CHUNKS, "train": "none" if order is DOMAINS else "oracle"}
+    for one, other in zip(
+        *(run(data, order, learner, mine=mine, **options) for mine in (None, written(ANEW, learner)))
+    ):
+        assert one["tasks"] == other["tasks"]
+        assert one["test"] == other["test"]
