@@ -1,7 +1,6 @@
 """The examples in the class for authors: each in all papers at smoke scale, and each by its formulae."""
 
 import ast
-import importlib.util
 import io
 import itertools
 import math
@@ -19,6 +18,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import project_papers
 from clpapers.graph import user_methods
+from clpapers.report import method_names
 from clpapers.runs import contract_check, loop
 from clpapers.runs.method import Method
 
@@ -192,10 +192,7 @@ def test_an_expanding_net_adds_an_expert_a_task_and_earlier_ones_stay():
 def test_the_page_of_names_is_what_the_docstrings_say(monkeypatch):
     """Thirteen names; the budget's keys are those of the papers."""
     monkeypatch.chdir(ROOT)
-    spec = importlib.util.spec_from_file_location("names", ROOT / "docs/own_method_names.py")
-    spec.loader.exec_module(names := importlib.util.module_from_spec(spec))
-    page = (ROOT / "docs/own_method_names.md").read_text(encoding="utf-8")
-    assert page == names.page(), "`make names` writes it anew"
+    page = method_names.page()
     budget = {*schema("paper")["$defs"]["budget"]["properties"], "steps"} - {"memory_per_class"}  # it becomes `memory`
     listed = page.partition("The budget has these keys:")[2].partition("###")[0]
     assert set(re.findall(r"^- `(\w+)`", listed, re.MULTILINE)) == budget
@@ -204,10 +201,9 @@ def test_the_page_of_names_is_what_the_docstrings_say(monkeypatch):
     assert public == NAMES - {"Method"} | FURTHER
 
 
-@pytest.mark.parametrize("page", ["own_method.md", "own_method_elsewhere.md"])
-def test_what_the_pages_show_keeps_every_contract(tmp_path, page):
-    shown = re.search(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)[1]
-    file = tmp_path / f"shown_{page.partition('.')[0]}.py"
+def test_what_the_guide_shows_keeps_every_contract(tmp_path):
+    shown = re.search(r"```python\n(.*?)```", (ROOT / "docs/own_method.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    file = tmp_path / "shown.py"
     file.write_text(shown)
     user_methods.check(file)
     assert len(list(contract_check.contracts(file))) == 3

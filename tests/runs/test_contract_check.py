@@ -7,6 +7,7 @@ from tiny import CPU, SPLIT, cell
 
 from clpapers.cli.new import TEMPLATES
 from clpapers.runs import contract_check, loop
+from clpapers.runs.contracts import Broken
 
 REPLAY = """\
 import torch
@@ -143,3 +144,9 @@ def with_state(begin, step):
 def test_an_attribute_that_no_checkpoint_holds_is_named(tried):
     said = tried(with_state("self.rate = lambda t: 1 / (1 + t)", "self.step(loss * self.rate(t))"))
     assert said[-1].startswith("a killed run of it starts over: self.rate is a lambda")
+
+
+def test_a_step_that_does_not_end_is_told_with_its_line(tried, monkeypatch):
+    monkeypatch.setattr(contract_check, "LONGEST", 1)  # instead of a minute
+    with pytest.raises(Broken, match=r"mine\.py:12: .* has not ended within 1 s"):
+        tried(PLAIN.replace("self.optimizer.step()", "while True: self.optimizer.step()"))
