@@ -146,8 +146,9 @@ MNIST, CIFAR = {"mnist": MNIST | OF_ALL}, {"cifar10": CIFAR | OF_ALL}
 
 
 @pytest.fixture
-def chain():
+def chain(tmp_path, monkeypatch):
     """Two data sets, a stream and a run on each, one table of both."""
+    monkeypatch.chdir(tmp_path)
     for name, facts in (("mnist", MNIST), ("cifar10", CIFAR)):
         make("datasets", f"results/{name}.npz", data=facts)
         make("streams", f"results/{name}-stream.npz", [f"results/{name}.npz"])

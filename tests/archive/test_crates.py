@@ -9,7 +9,17 @@ import pytest
 from handmade import DATA, FOLDER, OWN, RECORD, RUN, along, chain, packed, recorded, result, run
 
 from clpapers.archive.check import check, manifest_of
-from clpapers.archive.imported import TAKEN_OUT, folder_of, import_crate, import_published, imported, published_folder
+from clpapers.archive.imported import (
+    TAKEN_OUT,
+    accuracies,
+    accuracy_gap,
+    folder_of,
+    hash_of,
+    import_crate,
+    import_published,
+    imported,
+    published_folder,
+)
 from clpapers.archive.packing import digest_of
 from clpapers.archive.published import runs_of
 
@@ -150,3 +160,19 @@ def test_without_published_runs_those_that_the_user_imported_stay(noted, project
     import_crate(packed("mine.zip", run()))
     assert [[str(path) for path in files] for files in imported("smoke", published=False).values()] == [[RUN]]
     assert [len(files) for files in imported("smoke").values()] == [2]
+
+
+def test_accuracies_and_their_distance_by_hand():
+    one = {"test": {"none": {"correct": [3, 1], "total": [4, 4]}, "oracle": {"correct": [4, 4], "total": [4, 4]}}}
+    other = {"test": {"none": {"correct": [3, 3], "total": [4, 4]}, "oracle": {"correct": [4, 3], "total": [4, 4]}}}
+    assert accuracies(one) == {"none": 0.5, "oracle": 1.0}
+    assert accuracy_gap(one, other) == 0.25  # of 0.25 and 0.125
+    assert accuracy_gap(one, {"test": None}) == float("inf")
+
+
+def test_the_hash_of_a_cell_is_of_what_was_to_be_selected():
+    search = {"grid": {"budget.learning_rate": [1, 2]}}
+    spec = {"learner": {"name": "er"}, "budget": {"learning_rate": "selected"}, "selection": search}
+    filled = spec | {"budget": {"learning_rate": 2}}
+    plain = {key: value for key, value in filled.items() if key != "selection"}
+    assert hash_of(filled) == hash_of(spec) != hash_of(plain)

@@ -15,7 +15,7 @@ from world.published import crate as published_crate
 from clpapers import cli
 from clpapers.archive import imported
 from clpapers.archive.check import MANIFEST, manifest_of
-from clpapers.archive.imported import accuracies, accuracy_gap, folder_of, hash_of, import_crate, source_of
+from clpapers.archive.imported import folder_of, import_crate, source_of
 from clpapers.archive.packing import digest_of
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting, in_clone
 from clpapers.builds.preparation import prepare
@@ -270,19 +270,3 @@ def test_a_run_that_cannot_be_measured_is_named(change, number, fault, other, ca
     change()
     told = rf"clpapers: {runs(TOP)[number]}: {fault}; delete {TOP} and import other crates"
     assert re.fullmatch(told, refused_metrics(capsys))
-
-
-def test_accuracies_and_their_distance_by_hand():
-    one = {"test": {"none": {"correct": [3, 1], "total": [4, 4]}, "oracle": {"correct": [4, 4], "total": [4, 4]}}}
-    other = {"test": {"none": {"correct": [3, 3], "total": [4, 4]}, "oracle": {"correct": [4, 3], "total": [4, 4]}}}
-    assert accuracies(one) == {"none": 0.5, "oracle": 1.0}
-    assert accuracy_gap(one, other) == 0.25  # of 0.25 and 0.125
-    assert accuracy_gap(one, {"test": None}) == float("inf")
-
-
-def test_the_hash_of_a_cell_is_of_what_was_to_be_selected():
-    search = {"grid": {"budget.learning_rate": [1, 2]}}
-    spec = {"learner": {"name": "er"}, "budget": {"learning_rate": "selected"}, "selection": search}
-    filled = spec | {"budget": {"learning_rate": 2}}
-    plain = {key: value for key, value in filled.items() if key != "selection"}
-    assert hash_of(filled) == hash_of(spec) != hash_of(plain)

@@ -103,19 +103,19 @@ def test_what_is_no_file_at_all(what, place, tampered, capsys):
     tell_all(tampered, [place.stem.split(".")[0]], capsys)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1\n", b"\0", b'"'])
-def test_a_table_that_is_none(content, here, capsys):
-    for name in ("table1.csv", "table1.reported.csv"):
-        TABLE.with_name(name).write_bytes(content)
-    for reader in ("lineage", "audit"):
-        tell(reader, capsys)
-    assert cli.main(["lineage", str(TABLE), "--cell", "ER,MNIST"]) == 2
-    assert cli.main(["lineage", str(TABLE), "--cell", "x\ny,z"]) == 2
-
-
 def test_what_no_rule_makes_is_told_whatever_its_name_and_kind(here, capsys):
     folder = MINI / "targets"
-    names = [b"\xff.csv", b"x\nfailure: none", b"\x1b[2J", "\N{RIGHT-TO-LEFT OVERRIDE}vsc".encode(), b"a.record.json"]
+    for name in ("logs/a.log", "benchmarks/b.tsv", "targets/mini/.table1.abcdefgh.csv"):  # of a running build
+        (MINI / name).parent.mkdir(parents=True, exist_ok=True)
+        (MINI / name).write_text("")
+    names = [
+        b"deep/x.csv",
+        b"\xff.csv",
+        b"x\nfailure: none",
+        b"\x1b[2J",
+        "\N{RIGHT-TO-LEFT OVERRIDE}vsc".encode(),
+        b"a.record.json",
+    ]
     hidden = [b".hidden", b".table1.csv", b".seed9.checkpoint", b".x/y.csv", b".table9.abcdefgh.csv"]
     for name in names + hidden:
         path = Path(os.fsdecode(bytes(folder) + b"/" + name))
