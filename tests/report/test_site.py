@@ -3,8 +3,10 @@
 import csv
 import io
 import re
+import shutil
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -16,63 +18,7 @@ from world.published import forge
 
 from clpapers import provenance
 
-MORE_REPORTED = """\
-mini,table1,ER,MNIST,average_information_retention,9.5,,,
-mini,table1,ACE,MNIST,final_accuracy,10.4,0.5,ci95_halfwidth_20_runs,
-mini,table1,ACE,MNIST,average_information_retention,,,,
-"""
-CLAIMS = """\
-
-mini:
-  ace_better:
-    section: "1"
-    statement: "ACE is <b>better</b> & simpler"
-    target: table1
-    metric: average_information_retention
-    test: above
-    of: {learner: ace}
-    than: {learner: er}
-  both_guess:
-    section: "2"
-    statement: "both guess"
-    target: table1
-    metric: final_accuracy
-    test: within
-    margin: 5
-    of: {learner: [er, ace]}
-    than: 10
-"""
-LINK = "https://doi.org/10.1000/182"
-ABOUT = f"""\
-authors: A. Author
-year: 2020
-link: {LINK}
-conclusions:
-  - says: ACE is better.
-    place: "1"
-    claims: [ace_better]
-  - says: Both guess.
-    place: "2"
-    claims: [both_guess, ace_better]
-"""
-FINDINGS = """\
-# `mini`: findings
-
-## Our `ER` has *other* weights
-
-<!-- differs, in part
-table1 | ER
--->
-
-<!-- differs ends -->
-
-## Without an experiment
-
-<!-- differs, unexplained
--->
-
-<!-- differs ends -->
-"""
+HERE = Path(__file__).with_name("site")  # what the small project has more
 GUIDES = {  # three pages a query, which find it by title, by a heading, and by their text
     "own method": ("# Your own method", "# An attempt\n\n## Own method", "# About\n\nMy own method."),
     "streams": ("# Streams", "# All\n\n## Streams of one pass, and of several passes", "# A\n\nStreams."),
@@ -83,7 +29,6 @@ GUIDES = {  # three pages a query, which find it by title, by a heading, and by 
         "# Alike\n\nThe key `label_smoothing`.",
     ),
 }
-NAMES = f"# Names\n\n{'A-GEM, ' * 80}and so on.\n\n```\n{'echo ' * 60}# and a comment\n```\n"
 PAPER_PAGES = ["reproduction/mini.html", "reproduction/mini-runs.html", "findings/mini.html"]
 PAGES = ["index.html", "holds.html", *PAPER_PAGES, "api.html"]
 
@@ -92,18 +37,12 @@ PAGES = ["index.html", "holds.html", *PAPER_PAGES, "api.html"]
 def built(tmp_path_factory):
     """The small project with its site, built by the rule."""
     project = Project.create(tmp_path_factory.mktemp("site") / "project")
-    project.write("config/reported/mini.csv", project.read("config/reported/mini.csv") + MORE_REPORTED)
-    project.edit("config/papers/mini.yaml", "title: A paper", f"{ABOUT}title: A paper")
-    project.write("config/claims.yaml", CLAIMS)
-    project.write("docs/findings/mini.md", FINDINGS)
-    project.write(
-        "docs/guide.md", "# A guide\n\n[Found](../CONTRIBUTING.md), [not there](../src/none.py), [it](guide.md).\n"
-    )
+    shutil.copytree(HERE, project.folder, dirs_exist_ok=True)
+    project.write("config/reported/mini.csv", project.read("config/reported/mini.csv") + project.read("reported.csv"))
+    project.edit("config/papers/mini.yaml", "title: A paper", f"{project.read('about.yaml')}title: A paper")
     for query, texts in GUIDES.items():
         for place, text in zip(("z", "m", "a"), texts):  # in the order of names the last is first
             project.write(f"docs/{place}_{query.replace(' ', '_').lower()}.md", f"{text}\n\nMore.\n")
-    project.write("docs/names.md", NAMES)
-    project.write("CONTRIBUTING.md", "# Habits\n\n[The guide](docs/guide.md#a-guide).\n")
     done = project.snakemake("results/mini/report/index.html", "--cores", "2")
     assert done.returncode == 0, done.stdout
     return project
