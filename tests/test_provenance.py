@@ -15,7 +15,6 @@ import pytest
 
 from clpapers import provenance
 from clpapers.provenance import (
-    ProvenanceError,
     code_digest,
     git_state,
     is_path,
@@ -214,34 +213,6 @@ def test_an_output_that_was_not_written_is_no_success():
     assert not record_path("a.csv").exists()
 
 
-def test_an_input_without_a_record_is_refused_since_it_might_be_a_stand_in(chain):
-    record_path("results/mnist-run.json").unlink()
-    with pytest.raises(ProvenanceError, match=r"results/mnist-run\.json: no record mnist-run\.record\.json beside it"):
-        make("targets", chain, ["results/mnist-run.json"])
-
-
-@pytest.mark.parametrize("text", ['{"stage"', "", "null", "[]", "\x00"])
-def test_what_is_no_record_is_none(chain, text):
-    Path("results/table.record.json").write_text(text)
-    with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
-        read_record(chain)
-
-
-@pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        ("results/mnist-run.json", "not the bytes that its record holds"),
-        ("results/mnist-run.record.json", "its seal is not the digest of its content"),
-    ],
-)
-def test_an_input_that_is_not_as_it_was_recorded_is_refused_and_nothing_is_touched(chain, file, said):
-    Path(file).write_text(Path(file).read_text().replace("runs", "rnus", 1))
-    before = {path: Path(path).read_bytes() for path in files()}
-    with pytest.raises(ProvenanceError, match=f"^{file}: {said}: damaged or edited since; delete it and give the same"):
-        make("targets", chain, ["results/mnist-run.json"])
-    assert {path: Path(path).read_bytes() for path in files()} == before
-
-
 def test_inputs_of_the_future_are_dated_anew_and_others_are_not(chain):
     """After a clock was set back; Snakemake would throw away what is older than what it is made of."""
     run, other = Path("results/mnist-run.json"), Path("results/cifar10-run.json")
@@ -368,11 +339,6 @@ def test_a_digest_is_of_what_is_named(digest):
 )
 def test_a_digest_of_a_function_is_of_what_it_uses(digest, edit, counts):
     assert (digest(modules=("toy.commands:train",)) != digest(edit, modules=("toy.commands:train",))) is counts
-
-
-def test_a_digest_of_a_function_that_is_not_there_is_refused(digest):
-    with pytest.raises(LookupError, match="no function trial"):
-        digest(modules=("toy.commands:trial",))
 
 
 def test_how_records_are_written_counts_nowhere():

@@ -57,46 +57,14 @@ def entry(name, mode=stat.S_IFREG | 0o644, system=3, attributes=0):
     return info, b""
 
 
-def rewritten(path, change):
-    """Change the bytes of a file."""
-    content = bytearray(Path(path).read_bytes())
-    change(content)
-    Path(path).write_bytes(content)
-
-
-def central(place, value, length=1):
+def central(file, place, value):
     """Write bytes at a place of each entry of a zip's directory."""
-
-    def change(content):
-        at = content.find(b"PK\x01\x02")
-        while at >= 0:
-            content[at + place : at + place + length] = value
-            at = content.find(b"PK\x01\x02", at + 1)
-
-    return change
-
-
-def nameless(content):
-    """Take the one letter of the last entry's name away."""
-    at = content.rfind(b"PK\x01\x02")
-    content[at + 28 : at + 30] = b"\0\0"
-    del content[at + 46]
-    end = content.rfind(b"PK\x05\x06")
-    content[end + 12 : end + 16] = (int.from_bytes(content[end + 12 : end + 16], "little") - 1).to_bytes(4, "little")
-
-
-def replaced(old, new):
-    def change(content):
-        assert old in content
-        content[:] = content.replace(old, new)
-
-    return change
-
-
-def zeroed(content):
-    """Overwrite the manifest, which begins with the checksum of what is first in it."""
-    at = content.index(MANIFEST.encode()) + len(MANIFEST)
-    content[at : at + 40] = bytes(40)
+    content = bytearray(Path(file).read_bytes())
+    at = content.find(b"PK\x01\x02")
+    while at >= 0:
+        content[at + place : at + place + len(value)] = value
+        at = content.find(b"PK\x01\x02", at + 1)
+    Path(file).write_bytes(content)
 
 
 def at_scale(scale, files):
@@ -121,7 +89,10 @@ def written(files):
 
 
 def spoilt(file, old, new):
-    Path(file).write_bytes(Path(file).read_bytes().replace(old, new, 1) if old else Path(file).read_bytes() + new)
+    """Write `new` for `old`, which must be there, in the bytes of a file."""
+    content = Path(file).read_bytes()
+    assert old in content
+    Path(file).write_bytes(content.replace(old, new))
 
 
 test_refused, test_unedited = refusals.tests("archive", vars(handmade) | globals())

@@ -148,17 +148,6 @@ def test_a_commit_that_is_none_is_unknown_and_git_is_not_asked(tmp_path, monkeyp
     assert not in_clone("unknown")
 
 
-def test_lineage_tells_who_trained_and_leads_to_the_data(other, capsys):
-    import_crate(other)
-    assert cli.main(["lineage", str(runs(TOP)[0])]) == 0
-    said = capsys.readouterr().out
-    for each in (f"imported from {other.name} on ", "trained at commit ", "results/mini/datasets/mnist.npz"):
-        assert each in said
-    assert "results/mini/streams/mnist/stf-0.05-n30/seed0.npz" in said
-    assert re.search("data mnist from .* by checksum|by checksum.*data mnist from ", said, re.S)
-    assert "MISSING" not in said
-
-
 @pytest.mark.parametrize("others", [True, False], ids=["other code", "the same code"])
 def test_another_stream_is_a_fault_only_of_the_same_code(others, other):
     """The published run says that it read another stream than this clone draws."""

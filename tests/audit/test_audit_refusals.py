@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import refusals
-from test_provenance import make
+from test_provenance import chain, make
 
 from clpapers.audit.lineage import of_cell
 from clpapers.cli import main
 from clpapers.config.plan import Plan
-from clpapers.provenance import Refusal
+from clpapers.provenance import Refusal, code_digest, read_record
 
 TABLE = "results/mini/targets/mini/table1.csv"
 
@@ -23,6 +23,11 @@ def table(pristine, tmp_path, monkeypatch):
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(pristine.folder / part)
     make("targets", TABLE, content="row,column\nER,MNIST\nACE,MNIST\nRandom guess (expected),MNIST\n")
+
+
+def edited(file):
+    """Edit a text by hand."""
+    Path(file).write_text(Path(file).read_text().replace("runs", "rnus", 1))
 
 
 def said(code, capsys):

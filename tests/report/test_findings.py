@@ -10,25 +10,7 @@ import yaml
 from clpapers.report.findings import MARK, causes, fill, slug
 
 ROOT = Path(__file__).parents[2]
-PAGE = """# Findings
-
-## EWC is above
-
-<!-- differs, in part
-table1 | EWC
-claim | higher
--->
-old
-<!-- differs ends -->
-
-## The rest
-
-<!-- differs, unexplained
--->
-<!-- differs ends -->
-
-The end.
-"""
+PAGE = Path(__file__).with_name("findings.md").read_text(encoding="utf-8")
 
 
 def numbers(*lines):

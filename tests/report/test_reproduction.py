@@ -25,12 +25,6 @@ def project(monkeypatch):
     return ROOT
 
 
-def test_every_paper_has_a_page_and_a_page_of_its_runs(project):
-    assert sorted(page.stem for page in PAGES.glob("*.md")) == sorted(
-        name for paper in project_papers() for name in (paper, f"{paper}-runs")
-    )
-
-
 def test_the_readme_and_the_pages_give_the_same_counts(project):
     """By paper: numbers printed and compared; of those that a training decides, how many have each grade."""
     shown = [row for row in _rows(README.read_text()) if "](docs/reproduction/" in row[0]]
