@@ -1,6 +1,7 @@
 """Crates of a file or two, made by hand: which run counts, what an import keeps, and how a crate may be packed."""
 
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -91,6 +92,9 @@ def test_a_crate_that_was_packed_again_is_the_same(project):
     with zipfile.ZipFile(crate) as archive:
         archive.extractall("unpacked/mini")
     assert check(Path("unpacked")) == check(crate)
+    Path("unpacked/mini/link").symlink_to("/etc/passwd")
+    os.mkfifo("unpacked/mini/pipe")
+    assert faulty(Path("unpacked")) == {"mini/link", "mini/pipe"}
     for name, method in (
         ("downloads/of the crate/{}".format, zipfile.ZIP_DEFLATED),
         ("./mini/{}".format, zipfile.ZIP_BZIP2),

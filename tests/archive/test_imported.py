@@ -56,18 +56,13 @@ def test_all_runs_come_as_they_were_published(crate, small_project):
     shutil.rmtree("results")
     (note,) = import_crate(crate)
     assert note.startswith(f"{crate}: 4 runs imported, manifest SHA-256 ")
-    found = imported.imported("mini")
-    assert {key: [list(seeds) for seeds in files.values()] for key, files in found.items()} == {
-        path.parent.name[-10:]: [[0], [1]] for path in trained
-    }
-    for path, (content, record) in trained.items():
-        assert (TOP / path).read_bytes() == content
-        assert record_path(TOP / path).read_bytes() == record
+    assert {path.relative_to(TOP) for path in runs(TOP)} == {*trained}
+    for path, of_path in trained.items():
+        assert ((TOP / path).read_bytes(), record_path(TOP / path).read_bytes()) == of_path
         source = source_of(TOP / path, digest_of(TOP / path))
         assert (source["name"], source["manifest"]) == (crate.name, note.rpartition(" ")[2])
-        assert {item["record"] for item in json.loads(record)["inputs"]} <= {
-            file.stem for file in (TOP / "records").iterdir()
-        }
+        records = {item["record"] for item in json.loads(of_path[1])["inputs"]}
+        assert records <= {file.stem for file in (TOP / "records").iterdir()}
     assert audit(fitting("mini"))[0] == []
 
 
@@ -75,10 +70,8 @@ def test_a_build_leaves_published_runs_out_where_it_is_to(other):
     given = {"scale": "mini", "papers": ["mini"], "data_folder": "data", "downloads": "downloads", "hours": 0}
     PUBLISHED.mkdir(parents=True)
     shutil.copy(other, PUBLISHED)
-    counts = [
-        len(prepare(Plan("mini", ["mini"]), given | {"published": published}, ["-n"])[1].present)
-        for published in (True, False)
-    ]
+    settings = [given | {"published": published} for published in (True, False)]
+    counts = [len(prepare(Plan("mini", ["mini"]), each, ["-n"])[1].present) for each in settings]
     assert counts == [4, 0]
 
 
@@ -175,21 +168,15 @@ def test_another_stream_is_a_fault_only_of_the_same_code(others, other):
     assert {finding.severity for finding in found} == {WARNING if others else FAILURE}
 
 
-BUILT = (
-    ("metrics", METRICS),
-    ("table", TABLE),
-    ("reported", TABLE.replace("csv", "reported.csv")),
-    ("paired", TABLE.replace("csv", "paired.csv")),
-)
+BUILT = {"metrics": METRICS, "table": TABLE} | {
+    made: TABLE.replace("csv", f"{made}.csv") for made in ("reported", "paired")
+}
 
 
 def chosen():
     """The file by which jobs find the imported runs."""
-    found = imported.imported("mini")
-    return [
-        "--runs",
-        SelectedRuns({key: {p: list(s) for p, s in each.items()} for key, each in found.items()}).write("mini"),
-    ]
+    found = {key: {p: list(s) for p, s in each.items()} for key, each in imported.imported("mini").items()}
+    return ["--runs", SelectedRuns(found).write("mini")]
 
 
 def refused_metrics(capsys):
@@ -203,7 +190,7 @@ def refused_metrics(capsys):
 
 def test_a_table_of_them_has_a_footnote_a_lineage_an_audit_and_an_export(other, capsys):
     import_crate(other)
-    for command, out in BUILT:
+    for command, out in BUILT.items():
         assert cli.main([command, "--out", out, *map(str, chosen())]) == 0
     record = json.loads(record_path(METRICS).read_text())
     assert record["data"]["mnist"]["standin"] is True
