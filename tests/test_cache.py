@@ -1,4 +1,4 @@
-"""What was worked out of a text is kept for later processes, where Snakemake has its folder, and for the same text."""
+"""Work on a text is kept for later processes, where Snakemake has its folder, and for the same text."""
 
 import hashlib
 import os

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from clpapers import provenance
 from clpapers.provenance import (
@@ -231,35 +232,7 @@ def test_files_that_differ_in_their_last_suffix_share_a_record():
 
 # --- code_digest ---------------------------------------------------------------------------------------------
 
-COMMANDS = """\
-from typing import TYPE_CHECKING
-
-from toy import loop
-from toy import plot
-
-if TYPE_CHECKING:
-    from toy import draw
-
-TIMES = 3
-
-def train(task: draw) -> None:
-    return _rounds()
-
-def _rounds():
-    return [loop.loop(i) for i in range(TIMES)]
-
-def show():
-    return plot
-"""
-MODULES = {
-    "__init__": '"""A package."""\n',
-    "loop": '"""Loop."""\n\nfrom toy import memory\n\n\ndef loop(n):\n    """Go round."""\n    return memory.read(n)\n',
-    "memory": "from toy.draw import uniform\n\n\ndef read(n):\n    return uniform(n)\n",
-    "draw": 'import math\n\nTIMES: Annotated[int, 1, "how often"] = 2\n\n\ndef uniform(n):\n    return math.floor(n)\n',
-    "plot": "from toy import draw\n",
-    "commands": COMMANDS,
-    "program": "def f():\n    return {**g()}[None]",
-}
+DIGESTS = yaml.safe_load(Path(__file__).with_name("digests.yaml").read_text(encoding="utf-8"))
 
 
 def digest_of(text):
@@ -271,7 +244,7 @@ def digest(folder):
     """The digest of `toy.loop` in a package where loop imports memory, memory imports draw, and plot is apart."""
     package = folder / "src" / "toy"
     package.mkdir(parents=True)
-    for name, text in MODULES.items():
+    for name, text in DIGESTS["modules"].items():
         (package / f"{name}.py").write_text(text)
 
     def of(*edits, modules=("toy.loop",)):
@@ -299,46 +272,16 @@ def test_a_program_is_written_down_as_python_3_11_does(digest):
 
 
 @pytest.mark.parametrize(
-    ("edit", "counts"),
-    [
-        (("loop", '"""Go round."""', '"""Go round and round."""'), False),
-        (("loop", '    """Go round."""\n', ""), False),
-        (("loop", "    return", "    # straight on\n\n    return"), False),
-        (("__init__", "A package", "The package"), False),
-        (("draw", "math.floor(n)", "math.floor( n )"), False),
-        (("draw", "how often", "so many times"), False),  # the sentence of an annotation
-        (("plot", "import draw", "import memory"), False),  # nobody here imports it
-        (("loop", "read(n)", "read(n + 1)"), True),
-        (("memory", "uniform(n)", "uniform(2 * n)"), True),
-        (("draw", "floor", "ceil"), True),  # imported by what is imported
-        (("draw", "import math", "import math\n\nSEED = 0"), True),
-        (("draw", "[int, 1,", "[int, 2,"), True),
-        (("memory", "from toy.draw import uniform", "from math import floor as uniform"), True),
-    ],
+    ("of", "edit", "counts"),
+    [(of, *case.values()) for of, cases in DIGESTS.items() for case in cases if of != "modules"],
 )
-def test_a_digest_is_of_what_the_code_means(digest, edit, counts):
-    assert (digest() != digest(edit)) is counts
+def test_a_digest_is_of_what_the_code_means_and_uses(digest, of, edit, counts):
+    assert (digest(modules=[of]) != digest(edit, modules=[of])) is counts
 
 
 def test_a_digest_is_of_what_is_named(digest):
     assert digest(modules=("toy.plot",)) != digest(modules=("toy.loop",))
     assert digest(modules=("toy.loop", "toy.plot")) == digest(modules=("toy.plot", "toy.loop"))
-
-
-@pytest.mark.parametrize(
-    ("edit", "counts"),
-    [
-        (("commands", "return _rounds()", "return _rounds()[:1]"), True),
-        (("commands", "range(TIMES)", "range(TIMES + 1)"), True),  # of what it calls
-        (("commands", "TIMES = 3", "TIMES = 4"), True),  # of what that reads
-        (("memory", "uniform(n)", "uniform(2 * n)"), True),  # of what is imported for it
-        (("commands", "return plot", "return [plot]"), False),
-        (("plot", "import draw", "import memory"), False),  # imported for the function beside it
-        (("commands", "from toy import draw", "from toy import memory"), False),  # for annotations
-    ],
-)
-def test_a_digest_of_a_function_is_of_what_it_uses(digest, edit, counts):
-    assert (digest(modules=("toy.commands:train",)) != digest(edit, modules=("toy.commands:train",))) is counts
 
 
 def test_how_records_are_written_counts_nowhere():

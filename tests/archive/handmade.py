@@ -21,7 +21,7 @@ FACTS = {"mnist": FACTS | {"sha256": {"train": "0" * 64}}}
 
 
 def item(path, digest, record=None):
-    """What a record holds of a file."""
+    """A file as a record holds it."""
     return {"path": as_published(path), "sha256": digest} | ({"record": digest_of(record)} if record else {})
 
 
@@ -58,11 +58,11 @@ def run(right=3, seeds=(0,), content=None, path=None, **told):
     return {path: content, str(record_path(path)): record}
 
 
-def along():
+def along(read="1" * 64):
     """The files of an imported run of a data set that is made where it is not, whose record came along with it."""
     data = recorded(DATA, "1" * 64, data=FACTS)
     apart = {f"results/smoke/imported/records/{digest_of(data)}.json": data}
-    return run(inputs=[item(DATA, "1" * 64, data)], data=FACTS) | apart
+    return run(inputs=[item(DATA, read, data)], data=FACTS) | apart
 
 
 def chain():

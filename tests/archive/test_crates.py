@@ -75,6 +75,7 @@ def test_a_file_must_be_as_the_manifest_and_its_record_hold_it(tmp_path):
         (run(), {RUN: digest_of(b"")}, RUN),
         (run() | {RUN: result(2)}, {}, RUN),  # the manifest lists it as it is
         (run() | {RECORD: edited}, {}, RECORD),
+        (along(read="2" * 64), {}, DATA),  # its record, which came along, holds other bytes
     ):
         assert faulty(packed(tmp_path / "a.zip", files, **listed)) == {wrong}
 
@@ -141,6 +142,9 @@ def test_runs_that_are_there_stay_and_of_those_that_differ_a_line_tells(project)
     Path(OWN).write_bytes(result(3))
     shutil.rmtree(TOP)
     assert len(import_crate(Path("a.zip"))) == 1  # equal runs are no news
+    _, *notes = import_crate(packed("b.zip", run(2)))
+    assert f"{RUN}: seed 0 differs from b.zip's, by 0.0625 in accuracy; this one is kept" in notes
+    assert right_in(Path(RUN).read_bytes()) == 3
 
 
 def test_overlapping_blocks_of_seeds_are_both_kept(project):

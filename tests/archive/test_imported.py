@@ -7,14 +7,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from handmade import resealed
+from handmade import packed, resealed
 from world import METRICS, PAPER, TABLE
 from world.published import PUBLISHED, RUNS, edit, fewer_right, make, runs
 from world.published import crate as published_crate
 
 from clpapers import cli
 from clpapers.archive import imported
-from clpapers.archive.check import MANIFEST, manifest_of
+from clpapers.archive.check import MANIFEST
 from clpapers.archive.imported import folder_of, import_crate, source_of
 from clpapers.archive.packing import digest_of
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting, in_clone
@@ -38,12 +38,7 @@ def rewritten(crate, change):
         there = {name: archive.read(name) for name in archive.namelist()}
     change(there)
     del there[MANIFEST]
-    there[MANIFEST] = manifest_of({name: digest_of(text) for name, text in there.items()}).encode()
-    path = crate.with_name("rewritten.zip")
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in there.items():
-            archive.writestr(name, text)
-    return path
+    return packed(crate.with_name("rewritten.zip"), there)
 
 
 def records_of_runs(there):

@@ -34,7 +34,7 @@ def tampered(here):
 
 
 def tell(reader, capsys):
-    """What one of the readers says: no traceback, printable lines, of a refusal one."""
+    """Ask one of the readers: it says no traceback and printable lines, of a refusal one."""
     capsys.readouterr()
     code = cli.main(READERS[reader])
     said = capsys.readouterr()
@@ -46,7 +46,7 @@ def tell(reader, capsys):
 
 
 def tell_all(tampered, names, capsys):
-    """What each reader says; an audit finds what these names tell of, and of all what else is wrong."""
+    """Ask each reader; an audit finds these names, and an audit of all finds what else is wrong."""
     for reader in READERS:
         code, said = tell(reader, capsys)
         if reader.startswith("audit"):

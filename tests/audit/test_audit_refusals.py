@@ -1,4 +1,4 @@
-"""What the audit and the lineage refuse to tell of, by `cases.yaml`."""
+"""The audit, the lineage and records refuse what they cannot tell of, by `cases.yaml`."""
 
 # ruff: noqa: F401, names that cases.yaml uses
 import os

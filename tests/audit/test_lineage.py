@@ -104,14 +104,6 @@ def test_a_tree_holds_what_records_say(chain):
     }
 
 
-def test_several_trees_can_share_what_was_hashed(chain):
-    read = Files()
-    once = tree(chain, read)
-    assert files(once) <= {path for path, digest in read.digests.items() if digest}
-    Path(chain).write_text("edited since")
-    assert tree(chain, read) == once
-
-
 # --- of a number ---------------------------------------------------------------------------------------------
 
 
@@ -225,11 +217,3 @@ def test_a_number_of_what_is_built(here, table, row, column, present, absent):
         assert cell["cell"] in plan.cells
         assert "selected" not in json.dumps(cell["settings"]["budget"])  # what the search chose stands there
     json.dumps(node)
-
-
-def test_the_command_tells_it_as_text_and_json(here, capsys):
-    file = "results/mini/targets/mini/table1.md"
-    assert cli.main(["lineage", file, "--cell", "ER,MNIST"]) == 0
-    assert capsys.readouterr().out.startswith("ER, MNIST\n    row ER, column MNIST, metric final_accuracy, mean ")
-    assert cli.main(["lineage", file, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["path"] == file

@@ -83,7 +83,7 @@ def test_each_number_that_differs_leads_to_its_cause_and_stands_below_it(project
 
 
 def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
-    """Of the papers' methods on the same streams; beside them those from outside, which README has not."""
+    """Both show the papers' methods on the same streams; the page has those from outside beside them."""
     shown = {
         row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN_METHOD.read_text(encoding="utf-8"))
     }
