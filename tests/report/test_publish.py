@@ -202,15 +202,6 @@ def test_runs_on_a_stream_that_was_edited_are_left_out(plan):
     assert ": 2 new runs, " in line
 
 
-def flipped(path):
-    """Change a byte of a crate's packed run, not in a header."""
-    with zipfile.ZipFile(path) as archive:
-        run = next(each for each in archive.infolist() if each.filename.endswith("seed0.json"))
-    content = bytearray(path.read_bytes())
-    content[run.header_offset + 30 + len(run.filename) + run.compress_size // 2] ^= 1
-    path.write_bytes(content)
-
-
 def test_published_crates_are_no_edits(plan):
     publish(plan, ["mini"])
     git("add", "--force", "results")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import refusals
 from test_findings import PAGE, filled
-from test_publish import flipped
 from world.published import crate, git, runs
 
 from clpapers import results
