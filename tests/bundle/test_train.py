@@ -17,6 +17,7 @@ def job(name, seconds, inputs=(), learner="er", card_seconds=None):
     return {"command": "train", "out": out, "seeds": [0], **facts}
 
 
+@pytest.mark.slow
 def test_a_job_that_cannot_start_or_end_in_time_lets_another_pass(tmp_path, monkeypatch):
     """The only one that starts fails, as it has no data."""
     monkeypatch.chdir(tmp_path)
