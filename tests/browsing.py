@@ -60,7 +60,7 @@ def grades_of(browser):
 
 
 def searched(browser, folder, query):
-    """What a site's search finds: (page, tier) in its order; 2 by its title, 1 by a heading, 0 by its text.
+    """The finds of a site's search: (page, tier) in its order; 2 by its title, 1 by a heading, 0 by its text.
 
     A page stands with the first of its places. Words are compared without their ends: stream is in streams.
     """

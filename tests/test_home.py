@@ -5,7 +5,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -13,7 +12,6 @@ import pytest
 import clpapers
 from clpapers import cli, home, provenance
 from clpapers.archive.imported import PUBLISHED
-from clpapers.provenance import ProvenanceError
 from clpapers.streams import stream
 
 ROOT = Path(__file__).parents[1]
@@ -34,15 +32,14 @@ def test_the_project_at_hand_comes_first(away):
     assert home.root() == away
 
 
-def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp_path_factory, monkeypatch):
+def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp_path_factory):
     project = tmp_path_factory.mktemp("project")
     (project / "results/a/deep").mkdir(parents=True)
     (project / "results/a/one.csv").write_text("1")
     (project / "results/a/deep/two.csv").write_text("2")
-    monkeypatch.setattr(home, "root", lambda: project)
     folder = home.project_path("results", "a")
     assert not folder.exists()
-    with home.entered():
+    with home.entered(project):
         assert folder.is_dir()
         assert str(folder / "one.csv") == f"{folder}/one.csv" == "results/a/one.csv"
         assert (folder / "one.csv").read_text() == "1"
@@ -62,24 +59,14 @@ def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp
     assert list(away.iterdir()) == []
 
 
-def test_results_are_those_of_the_checkout_and_the_folder_stays(away):
+def test_results_are_those_of_the_checkout_or_as_published_and_the_folder_stays(away):
     assert len(clpapers.results.printed("stf/table1")) > 20
     measured, compared = clpapers.results.metrics("stf/table1"), clpapers.results.compare("stf/table1")
     assert set(measured["unit"]) == {"%"}
     assert compared["ours"].notna().any()
+    assert len(compared) == len(pd.read_csv(ROOT / PUBLISHED / "metrics/stf/table1.reported.csv"))
     assert set(os.listdir()) == set()
     assert Path.cwd() == away
-
-
-def test_what_was_published_stands_in_for_what_is_not_built_at_its_own_scale_alone(away):
-    with home.entered():
-        told = clpapers.results.compare("stf/table1")
-        there = PUBLISHED / "metrics/stf/table1.reported.csv"
-        assert there.is_file()
-        assert len(told) == len(pd.read_csv(there))
-    unbuilt = SimpleNamespace(paper="stf", name="table1", scale="smoke")
-    with pytest.raises(ProvenanceError, match=r"results/smoke/metrics/stf/table1\.csv: not built"):
-        clpapers.results._built(Path("results/smoke/metrics/stf/table1.csv"), unbuilt)
 
 
 @pytest.mark.slow
@@ -90,55 +77,27 @@ def test_streams_files_to_start_from_and_trials_work_there(away, capsys):
     assert cli.main(["new", "method", "mine"]) == 0
     assert cli.main(["new", "dataset", "mnist"]) == 2
     assert cli.main(["try", "mine.py"]) == 0
+    assert cli.main(["next", "rules/table1", "--methods", "mine.py"]) == 0
     assert cli.main(["audit"]) == 2
     said = capsys.readouterr()
     assert "mine.py: a row in " in said.out
     assert "mine.py: a step takes " in said.out
     assert "mine.py: its row in stf/table1, 80 runs, takes some " in said.out
+    assert "/mine-" in said.out.partition("80 runs, takes some ")[2]  # a run of the file in the folder at hand
     assert "the project has a dataset of this name" in said.err
     assert said.err.endswith("go to the project's folder, where the Snakefile is, and try again\n")
 
 
-def test_what_a_build_would_train_next_is_asked_of_the_checkout_alone(away, monkeypatch):
-    """A method's file is the one in the folder at hand; a package without runs has no answer."""
-    asked = []
-    monkeypatch.setattr("clpapers.cli.describe.upcoming", lambda options: asked.append((Path.cwd(), options.methods)))
-    assert cli.main(["next", "stf/table1", "--methods", "mine.py"]) == 0
-    assert asked == [(ROOT, [str(away / "mine.py")])]
-    monkeypatch.setattr(home, "root", lambda: home.CARRIED)
-    assert cli.main(["next"]) == 2
-    assert len(asked) == 1
-
-
 @pytest.mark.slow
 def test_from_a_wheel_too(away):
-    """Unpacked alone into a folder of packages, without the repository."""
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        "wheels",
-    ]
+    """Unpacked alone into a folder of packages, without the repository; which runs are next, it cannot say."""
     copy = away / "copy"
-    kept = [
-        "src",
-        "config",
-        "workflow",
-        "setup.py",
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        str(PUBLISHED / "metrics"),
-    ]
+    kept = ["src", "config", "workflow", "setup.py", "pyproject.toml", "README.md", "LICENSE", f"{PUBLISHED}/metrics"]
     for part in kept:
         (copy / part).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-r", ROOT / part, copy / part], check=True)
-    subprocess.run([*pip, "./copy"], check=True)
+    pip = f"{sys.executable} -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels ./copy"
+    subprocess.run(pip.split(), check=True)
     assert sorted(os.listdir(copy)) == sorted({part.partition("/")[0] for part in kept})  # no build/ is left
     (wheel,) = (away / "wheels").glob("*.whl")
     assert wheel.stat().st_size < 5e6
@@ -149,7 +108,8 @@ def test_from_a_wheel_too(away):
         "assert home.root() == home.CARRIED, home.root(); "
         "assert clpapers.results.compare('stf/table1')['ours'].notna().any(); "
         f"assert cli.main(['stream', '--paper', 'stf', *{ORDER}]) == 0; "
-        "assert cli.main(['new', 'method', 'mine']) == 0; assert cli.main(['try', 'mine.py']) == 0"
+        "assert cli.main(['new', 'method', 'mine']) == 0; assert cli.main(['try', '--contracts', 'mine.py']) == 0; "
+        "assert cli.main(['next']) == 2"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=away)
     assert done.returncode == 0, done.stderr

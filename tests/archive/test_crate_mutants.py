@@ -1,4 +1,4 @@
-"""Random mutants of a published crate: refused in one line, or no file in them differs; nothing else is written."""
+"""Random mutants of a crate: refused in one line, or no file in them differs; nothing else is written."""
 
 import random
 import shutil
@@ -6,16 +6,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from world.published import crate
+from handmade import FOLDER, along, packed, result, run
 
 from clpapers import cli
 from clpapers.archive.check import CrateError, check
 from clpapers.archive.imported import folder_of
-from clpapers.config.plan import Plan
-from clpapers.report.publish import publish
 
 MARKS = {"directory": b"PK\x01\x02", "headers": b"PK\x03\x04", "end": b"PK\x05\x06", "anywhere": b""}
-TOP = folder_of("mini")
+TOP = folder_of("smoke")
 
 
 def contents(path):
@@ -50,12 +48,10 @@ def mutant(draw: random.Random, whole: bytes) -> bytes:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("where", MARKS)
-def test_a_changed_crate_is_refused_or_holds_the_same(where, small_project, tmp_path, capsys):
-    publish(Plan("mini", ["mini"]), ["mini"])
-    whole, same = crate().read_bytes(), contents(crate())
-    shutil.rmtree("results")
-    before = {path for path in Path().rglob("*") if path.is_file()}
-    path, draw = tmp_path / "mini.zip", random.Random(where)
+def test_a_changed_crate_is_refused_or_holds_the_same(where, project, capsys):
+    more = run(path=f"{FOLDER}/seed1.json", content=result(seeds=[1]), seeds=[1])
+    path, draw = packed("mini.zip", along() | more, method=zipfile.ZIP_DEFLATED), random.Random(where)
+    whole, same = path.read_bytes(), contents(path)
     for number in range(25):
         at = whole.find(MARKS[where], draw.randrange(len(whole) if where == "anywhere" else whole.rfind(MARKS[where])))
         path.write_bytes(whole[:at] + mutant(draw, whole[at : at + 64]) + whole[at + 64 :])
@@ -69,7 +65,7 @@ def test_a_changed_crate_is_refused_or_holds_the_same(where, small_project, tmp_
         said = capsys.readouterr().err
         assert code in (0, 2), number
         assert said.count("\n") == (code == 2), said
-        written = {path for path in Path().rglob("*") if path.is_file()} - before
-        assert all(TOP in path.parents for path in written), number
+        written = {each for each in Path().rglob("*") if each.is_file()} - {path}
+        assert all(TOP in each.parents for each in written), number
         assert not (code and written), number
         shutil.rmtree("results", ignore_errors=True)

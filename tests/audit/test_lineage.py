@@ -1,50 +1,23 @@
 """The ancestry of files and of single numbers: complete, narrowed rightly, and it sees tampering."""
 
+# ruff: noqa: F401, F811, a fixture
 import hashlib
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from test_provenance import MNIST, chain, make
 
 from clpapers import cli
-from clpapers.audit import lineage
 from clpapers.audit.lineage import of_cell, text, tree
 from clpapers.catalogue.names import named, row_and_column
+from clpapers.config.paths import stream_path
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.metrics.factors import flat
-from clpapers.provenance import Files, ProvenanceError, read_record, record_path, recording, write_text
+from clpapers.provenance import Files, read_record, record_path
 from clpapers.targets.cost_table import ratio_name
-
-
-def make(stage, output, inputs=(), content="", data=None):
-    """Run one stage."""
-    with recording(stage, [Path(output)], [Path(path) for path in inputs], "c0de") as record:
-        write_text(output, content or f"{stage} of {list(inputs)}")
-        if data:
-            record["data"] = data
-
-
-OF_ALL = {"owner": "someone", "licence": "some", "partial": False}
-MNIST = {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}
-CIFAR = {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}
-MNIST, CIFAR = {"mnist": MNIST | OF_ALL}, {"cifar10": CIFAR | OF_ALL}
-
-
-@pytest.fixture
-def chain(tmp_path, monkeypatch):
-    """Two data sets, a stream and a run on each, one table of both."""
-    monkeypatch.chdir(tmp_path)
-    for name, facts in (("mnist", MNIST), ("cifar10", CIFAR)):
-        make("datasets", f"results/{name}.npz", data=facts)
-        make("streams", f"results/{name}-stream.npz", [f"results/{name}.npz"])
-        make("runs", f"results/{name}-run.json", [f"results/{name}.npz", f"results/{name}-stream.npz"])
-    Path("config").mkdir()
-    Path("config/reported.csv").write_text("80.1")
-    make("targets", "results/table.csv", ["results/mnist-run.json", "results/cifar10-run.json", "config/reported.csv"])
-    return "results/table.csv"
-
 
 # --- of a file -----------------------------------------------------------------------------------------------
 
@@ -86,30 +59,29 @@ def test_a_record_that_was_read_is_an_ancestor_of_the_same_data(chain):
     assert listed("results/costs.csv")[-1] == (1, "results/mnist-run.record.json", "CHANGED since it was read")
 
 
-def test_a_file_edited_by_hand_is_told(chain):
-    Path("results/mnist-stream.npz").write_text("tampered with")
-    remarks = {path: remark for _, path, remark in listed(chain)}
-    assert remarks["results/mnist-stream.npz"] == "NOT AS RECORDED"
-    assert [path for path, remark in remarks.items() if "RECORDED" in remark or "CHANGED" in remark] == [
-        "results/mnist-stream.npz"
-    ]
+STREAM = "results/mnist-stream.npz"
 
 
-def test_the_file_asked_for_is_checked_too(chain):
-    Path(chain).write_text("99.9")
-    assert listed(chain)[0] == (0, chain, "NOT AS RECORDED")
-
-
-def test_an_input_made_anew_since_is_told(chain):
-    make("streams", "results/mnist-stream.npz", ["results/mnist.npz"], content="another seed")
-    assert {path: remark for _, path, remark in listed(chain)}[
-        "results/mnist-stream.npz"
-    ] == "CHANGED since it was read"
-
-
-def test_a_missing_ancestor_is_told(chain):
-    Path("results/mnist-stream.npz").unlink()
-    assert "    results/mnist-stream.npz  MISSING" in list(text(tree(chain)))
+@pytest.mark.parametrize(
+    ("change", "path", "remark"),
+    [
+        (lambda: Path(STREAM).write_text("tampered with"), STREAM, "NOT AS RECORDED"),
+        (lambda: Path("results/table.csv").write_text("99.9"), "results/table.csv", "NOT AS RECORDED"),
+        (
+            lambda: make("streams", STREAM, ["results/mnist.npz"], content="another seed"),
+            STREAM,
+            "CHANGED since it was read",
+        ),
+        (lambda: Path(STREAM).unlink(), STREAM, ""),
+    ],
+    ids=["edited", "edited itself", "made anew", "missing"],
+)
+def test_what_was_tampered_with_is_told_and_nothing_else(change, path, remark, chain):
+    before = dict.fromkeys(files(tree(chain)), "")
+    change()
+    remarks = {path: remark for _, path, remark in listed(chain) if "see above" not in remark}
+    assert remarks == before | {"config/reported.csv": "no record", path: remark}
+    assert ("    results/mnist-stream.npz  MISSING" in list(text(tree(chain)))) == (not remark)
 
 
 def files(node):
@@ -132,14 +104,6 @@ def test_a_tree_holds_what_records_say(chain):
     }
 
 
-def test_several_trees_can_share_what_was_hashed(chain):
-    read = Files()
-    once = tree(chain, read)
-    assert files(once) <= {path for path, digest in read.digests.items() if digest}
-    Path(chain).write_text("edited since")
-    assert tree(chain, read) == once
-
-
 # --- of a number ---------------------------------------------------------------------------------------------
 
 
@@ -152,60 +116,83 @@ def tables(plan, part):
     return [t for t in plan.targets.values() if t.spec["kind"] == "table" and getattr(t, part)]
 
 
-def behind(target, row, column, display=True):
-    return lineage._part_of_number(target, row, column, display=display)
+def written(target, heads, numbers, inputs=()):
+    """Make a table of numbers by their row and column, in a folder where it and its inputs alone are built."""
+    for path in inputs:
+        make("made before", path)
+    csv = pd.DataFrame(numbers, columns=heads).to_csv(index=False)
+    make("targets", target.stem.with_name(f"{target.name}.csv"), inputs, csv)
 
 
-def test_every_number_of_every_table_of_runs_is_of_its_own_cells(plan):
+@pytest.fixture
+def behind(plan, tmp_path, monkeypatch):
+    """The factors of the cells behind some numbers of a table, by row and column as it prints them."""
+    monkeypatch.chdir(tmp_path)
+
+    def found(target, *numbers, heads=("row", "column")):
+        written(target, heads, numbers)
+        return [[each["factors"] for each in of_cell(plan, target, *number)["cells"]] for number in numbers]
+
+    return found
+
+
+def test_every_number_of_every_table_of_runs_is_of_its_own_cells(plan, behind):
     for target in tables(plan, "cells"):
         spec, (down, across) = target.spec, row_and_column(target.spec)
-        for factors, cell in target.cells:
-            row, column = (named(spec, flat(factors)[key]) for key in (down, across))
-            taken = behind(target, row, column).cells
-            assert (factors, cell) in taken
+        numbers = [tuple(named(spec, flat(factors)[key]) for key in (down, across)) for factors, _ in target.cells]
+        for (factors, _), (row, column), taken in zip(target.cells, numbers, behind(target, *numbers)):
+            assert factors in taken
             assert len(taken) < len(target.cells) or len(target.cells) == 1
-            for others, _ in taken:
+            for others in taken:
                 assert named(spec, flat(others)[across]) == column
                 if others["learner"] != spec.get("ideal"):
                     assert named(spec, flat(others)[down]) == row
 
 
-def test_a_guess_is_averaged_over_its_column(plan):
+def test_a_guess_is_averaged_over_its_column(plan, behind):
     target = plan.targets["rules/table1"]
     column = {named(target.spec, factors["oracle"]) for factors, _ in target.cells}
     for name in column:
-        taken = behind(target, "Random guess (expected)", name).cells
-        assert len(taken) == sum(named(target.spec, factors["oracle"]) == name for factors, _ in target.cells)
+        (taken,) = behind(target, ("Random guess (expected)", name))
+        assert taken == [factors for factors, _ in target.cells if named(target.spec, factors["oracle"]) == name]
 
 
-def test_what_a_number_is_divided_by_is_behind_it_too(plan):
+def test_what_a_number_is_divided_by_is_behind_it_too(plan, behind):
     target = plan.targets["streaming/table1_cifar100"]
     factors, _ = next(each for each in target.cells if each[0]["learner"] != target.spec["ideal"])
-    row, column = (named(target.spec, flat(factors)[key]) for key in ("learner", "order"))
-    taken = [each["learner"] for each, _ in behind(target, row, column).cells]
-    assert sorted(taken) == sorted([factors["learner"], target.spec["ideal"]])
+    (taken,) = behind(target, tuple(named(target.spec, flat(factors)[key]) for key in ("learner", "order")))
+    assert sorted(each["learner"] for each in taken) == sorted([factors["learner"], target.spec["ideal"]])
 
 
-def test_ratios_are_of_their_two_learners(plan):
+def test_ratios_are_of_their_two_learners(plan, behind):
     (target,) = [each for each in tables(plan, "cells") if each.spec.get("ratios")]
     for pair in target.spec["ratios"]:
         column = named(target.spec, target.cells[0][0]["dataset"])
-        taken = behind(target, ratio_name(target.spec, pair), column).cells
-        assert {each["learner"] for each, _ in taken} == set(pair)
-        assert {named(target.spec, each["dataset"]) for each, _ in taken} == {column}
+        (taken,) = behind(target, (ratio_name(target.spec, pair), column))
+        assert {each["learner"] for each in taken} == set(pair)
+        assert {named(target.spec, each["dataset"]) for each in taken} == {column}
 
 
-def test_selections_streams_and_nets(plan):
+def test_a_selected_number_is_of_its_own_search(plan, behind):
     for target in tables(plan, "selections"):
-        for factors, search in target.selections:
-            assert behind(target, factors["learner"], factors["dataset"], False).selections == ((factors, search),)
-    for target in tables(plan, "streams"):
-        for dataset in {each for each, *_ in target.streams}:
-            taken = behind(target, "anything", named(target.spec, dataset)).streams
-            assert {each for each, *_ in taken} == {dataset}
+        pairs = [(factors["learner"], factors["dataset"]) for factors, _ in target.selections]
+        found = behind(target, *pairs, heads=("learner", "dataset"))
+        assert found == [[factors for factors, _ in search.points] for _, search in target.selections]
+
+
+def test_of_a_number_s_streams_and_nets_only_its_own_are_behind_it(plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for target in tables(plan, "nets"):
-        for net in target.spec["nets"]:
-            assert behind(target, net, "", False).spec["nets"] == [net]
+        places = {net: str(plan.net_file(target.paper, net)) for net in target.spec["nets"]}
+        written(target, ["net", "parameters"], [(net, 1) for net in places], places.values())
+        for net, place in places.items():
+            assert files(of_cell(plan, target, net, "")) & {*places.values()} == {place}
+    for target in tables(plan, "streams"):
+        places = {stream[0]: str(stream_path(plan.scale, *stream)) for stream in target.streams}
+        names = {dataset: named(target.spec, dataset) for dataset in places}
+        written(target, ["row", "column"], [("anything", name) for name in names.values()], places.values())
+        for dataset, name in names.items():
+            assert files(of_cell(plan, target, "anything", name)) & {*places.values()} == {places[dataset]}
 
 
 @pytest.mark.parametrize(
@@ -230,33 +217,3 @@ def test_a_number_of_what_is_built(here, table, row, column, present, absent):
         assert cell["cell"] in plan.cells
         assert "selected" not in json.dumps(cell["settings"]["budget"])  # what the search chose stands there
     json.dumps(node)
-
-
-def test_what_a_table_does_not_have_is_refused_with_what_it_has(here, capsys):
-    file = "results/mini/targets/mini/table1.csv"
-    for cell, line in (
-        ("Mir,MNIST", f"{file}: no row 'Mir'; there are: 'ER', 'ACE', 'Random guess (expected)'"),
-        ("ER,CIFAR", f"{file}: no column 'CIFAR'; there are: 'MNIST'"),
-        *(
-            (cell, f"{file}: --cell {cell!r}: give a table, and ROW,COLUMN as its CSV names them")
-            for cell in ("ER", "", "ER,MNIST,x", "x\ny,z", "x,y\n", "\n", "\x1b[2J,MNIST", "\x85,MNIST", "\udcff,MNIST")
-        ),
-        ("," * 9, f"{file}: --cell {',' * 9!r}: give a table, and ROW,COLUMN as its CSV names them"),
-        ('"ER,MNIST', f"{file}: --cell '\"ER,MNIST': give a table, and ROW,COLUMN as its CSV names them"),
-    ):
-        assert cli.main(["lineage", file, "--cell", cell]) == 2
-        assert capsys.readouterr().err == f"clpapers: {line}\n"
-    plan = Plan("mini", all_papers())
-    with pytest.raises(ConfigError, match="a figure has no cells"):
-        of_cell(plan, plan.targets["mini/figure1"], "a", "b")
-    Path(file).unlink()
-    with pytest.raises(ProvenanceError, match="no such file; build it with snakemake"):
-        of_cell(plan, plan.targets["mini/table1"], "ER", "MNIST")
-
-
-def test_the_command_tells_it_as_text_and_json(here, capsys):
-    file = "results/mini/targets/mini/table1.md"
-    assert cli.main(["lineage", file, "--cell", "ER,MNIST"]) == 0
-    assert capsys.readouterr().out.startswith("ER, MNIST\n    row ER, column MNIST, metric final_accuracy, mean ")
-    assert cli.main(["lineage", file, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["path"] == file

@@ -7,16 +7,15 @@ import pandas as pd
 import pytest
 
 from clpapers.metrics.intervals import paired, welch
-from clpapers.report import own_methods
-from clpapers.report.own_methods import AHEAD, BEHIND, UNDECIDED, Difference
+from clpapers.report.own_methods import AHEAD, BEHIND, UNDECIDED, Difference, gather
 
 ER, MINE = [30.0, 31.0, 33.0], [35.0, 37.0, 39.0]  # of seeds 0, 1, 2
 ACE = {3: 40.0, 4: 44.0}  # by seed: none that the others have
 
 
 @pytest.fixture
-def section(tmp_path):
-    """A table of two baselines and a method from outside, on one data set."""
+def places(tmp_path):
+    """The places of a method from outside in a table of it and two baselines, on one data set."""
     values = {"er": dict(enumerate(ER)), "mine": dict(enumerate(MINE)), "ace": ACE}
     lines = [
         {"learner": label, "dataset": "mnist", "seed": seed, "metric": "final_accuracy", "value": value}
@@ -28,25 +27,28 @@ def section(tmp_path):
     names = {"er": "ER", "ace": "ACE", "mine": "mine §", "mnist": "MNIST", "final_accuracy": "Acc."}
     grid = {"dataset": ["mnist"], "learner": ["er", "ace", "mine"]}
     spec = {"names": names, "grid": grid, "metrics": ["final_accuracy"], "own": {"mine": {}}}
-    target = SimpleNamespace(spec=spec, metrics=tmp_path / "metrics.csv")
-    return SimpleNamespace(target=target)
+    spec |= {"render": "results_table"}
+    cells = [({"learner": "mine", "dataset": "mnist"}, SimpleNamespace(hash="0"))]
+    target = SimpleNamespace(spec=spec, metrics=tmp_path / "metrics.csv", cells=cells, seeds=range(3))
+    mine = SimpleNamespace(user_methods={"mine": SimpleNamespace(file="mine.py")})
+    plan = SimpleNamespace(facts=mine, methods=["mine.py"], choice=None, results=lambda cell, seeds: {})
+    (method,) = gather(plan, [SimpleNamespace(name="stf", targets=[SimpleNamespace(target=target)])])
+    return method.rows[0].places
 
 
-def test_it_is_paired_where_streams_are_the_same_and_by_means_elsewhere(section):
-    (place,) = own_methods._places(section, "mine")
+def test_it_is_paired_where_streams_are_the_same_and_by_means_elsewhere(places):
+    (place,) = places
     assert (place.column, place.named, place.rank, place.of, place.runs) == ("MNIST", "Acc.", 2, 3, 3)
     same, other = place.differences
     by_hand = paired(pd.Series(MINE), pd.Series(ER))
-    assert (same.baseline, same.n, same.paired) == ("ER", 3, True)
+    assert (same.baseline, same.n, same.paired, same.standing) == ("ER", 3, True, AHEAD)
     assert same.value == pytest.approx((5 + 6 + 6) / 3) == by_hand.difference
     assert same.sd == pytest.approx(pd.Series([5, 6, 6]).std())
-    assert same.standing == AHEAD
     ours, theirs = pd.Series(MINE), pd.Series(ACE.values())
     estimate = welch(ours.mean(), ours.sem(), 3, theirs.mean(), theirs.sem(), 2)
-    assert (other.baseline, other.n, other.paired) == ("ACE", 2, False)
+    assert (other.baseline, other.n, other.paired, other.standing) == ("ACE", 2, False, UNDECIDED)
     assert other.value == 37 - 42
     assert (other.low, other.high) == pytest.approx(estimate.interval())
-    assert other.standing == UNDECIDED
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from world.published import PUBLISHED, RUNS, crate, edit, fewer_right, git, runs, touch
+from world.published import PUBLISHED, RUNS, crate, edit, fewer_right, forge, git, runs, touch
 
 from clpapers import cli, provenance
-from clpapers.archive.check import EPOCH, MANIFEST, METADATA, CrateError, check
+from clpapers.archive.check import EPOCH, MANIFEST, METADATA, check
 from clpapers.archive.imported import RUN, TAKEN_OUT, published
 from clpapers.archive.packing import digest_of
 from clpapers.archive.published import runs_of
+from clpapers.audit.audit import findings
+from clpapers.cli.new import TEMPLATES
+from clpapers.config import selected_runs
+from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
-from clpapers.graph import jobs
+from clpapers.graph import user_methods
 from clpapers.provenance import record_path
 from clpapers.report.publish import publish
 
@@ -31,6 +35,11 @@ def plan(small_project):
 def entries(path=None):
     with zipfile.ZipFile(path or crate()) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def told(path, **facts):
+    """Let a file's record tell other things."""
+    forge(record_path(path), lambda record: record.update(facts))
 
 
 def without(path):
@@ -56,6 +65,11 @@ def test_it_holds_results_and_records_and_no_data(plan):
     }
     assert there.keys() - apart.keys() == {METADATA, MANIFEST, "LICENSE", "CITATION.cff"}
     assert check(crate())[0] == []
+    graph = json.loads(entries()[METADATA])["@graph"]
+    tools = {entity["@id"]: entity for entity in graph if entity["@type"] == "SoftwareApplication"}
+    actions = [entity for entity in graph if entity["@type"] == "CreateAction"]
+    commit = f"commit {git('rev-parse', 'HEAD')}"
+    assert [tools[each["instrument"]["@id"]]["softwareVersion"] for each in actions] == [commit] * 4
 
 
 def test_the_same_runs_make_the_same_bytes(plan):
@@ -71,24 +85,6 @@ def test_the_same_runs_make_the_same_bytes(plan):
     with zipfile.ZipFile(path) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {EPOCH}
         assert archive.namelist() == sorted(archive.namelist())
-
-
-def test_the_metadata_name_the_full_commit_and_an_action_a_run(plan):
-    publish(plan, ["mini"])
-    graph = json.loads(entries()[METADATA])["@graph"]
-    actions = [entity for entity in graph if entity["@type"] == "CreateAction"]
-    assert len(actions) == 4
-    tools = {entity["@id"]: entity for entity in graph if entity["@type"] == "SoftwareApplication"}
-    assert {tools[each["instrument"]["@id"]]["softwareVersion"] for each in actions} == {
-        f"commit {git('rev-parse', 'HEAD')}"
-    }
-    known = {entity["@id"] for entity in graph}
-    named = [link["@id"] for each in actions for key in ("object", "result") for link in _listed(each[key])]
-    assert set(named) <= known
-
-
-def _listed(value):
-    return value if isinstance(value, list) else [value]
 
 
 def test_a_later_publication_is_a_crate_with_what_is_new_alone(plan):
@@ -112,7 +108,7 @@ def test_a_later_publication_is_a_crate_with_what_is_new_alone(plan):
 
 
 def test_a_data_set_that_was_made_anew_since_has_a_record_in_the_crate(plan):
-    _record(DATA, started=datetime.now(UTC).isoformat())  # to the second in others, so that this one is later
+    told(DATA, started=datetime.now(UTC).isoformat())  # to the second in others, so that this one is later
     touch(DATA)
     (line,) = publish(plan, ["mini"])
     assert ": 4 new runs, " in line
@@ -144,37 +140,19 @@ def test_what_is_published_stays_unless_it_is_to_be_replaced(plan):
     assert publish(plan, ["mini"], replace=True) == publish(plan, ["mini"])  # nothing more
 
 
-def together(plan, first, second):
-    """Two runs of a cell in one file, of seeds 0 and 1."""
-    both = first.with_name("seeds0-1.json")
-    content = json.loads(first.read_text())
-    content["seeds"] += json.loads(second.read_text())["seeds"]
-    both.write_text(json.dumps(content))
-    record, other = (json.loads(record_path(path).read_text()) for path in (first, second))
-    record["inputs"] += [item for item in other["inputs"] if item not in record["inputs"]]
-    record |= {"seeds": [0, 1], "settings": jobs.job_of(plan, both).settings}
-    record["outputs"][0] |= {"path": str(both), "sha256": provenance.sha256(both), "bytes": both.stat().st_size}
-    del record["seal"]
-    record_path(both).write_text(json.dumps(record | {"seal": provenance.seal(record)}))
-    return both
-
-
 def test_a_file_with_another_seed_is_replaced_by_none_that_lacks_it(plan):
     """Seeds 0 and 1 are published in one file; another run of seed 1 alone does not take its place."""
     first, second = (path for path in runs() if path.parent == runs()[0].parent)
-    together(plan, first, second)
+    assert cli.main(["train", "--out", str(first.with_name("seeds0-1.json"))]) == 0
     without(first)
     again = without(second)
-    (line,) = publish(plan, ["mini"])
-    assert ": 4 new runs, " in line
+    assert ": 4 new runs, " in publish(plan, ["mini"])[0]
     before = runs_of(published("mini"))[0].keys()
     again()
     edit(second, fewer_right)
     note, line = publish(plan, ["mini"], replace=True)
-    assert note == (
-        f"{second}: seed 1 differs from the published one; the published one stays: its file also has seed 0; train "
-        "it too"
-    )
+    stays = "the published one stays: its file also has seed 0; train it too"
+    assert note == f"{second}: seed 1 differs from the published one; {stays}"
     assert "nothing to publish" in line
     assert runs_of(published("mini"))[0].keys() == before
 
@@ -189,53 +167,26 @@ def test_a_run_that_is_taken_out_is_published_again_only_if_it_is_trained_again(
     note, line = publish(plan, ["mini"])
     assert note.startswith(f"{path}: left out: ")
     assert "3 runs of 2 cells are, " in line
-    _record(path, wall_seconds=1.5)
+    told(path, wall_seconds=1.5)
     assert "1 new runs" in publish(plan, ["mini"])[0]
     assert name in runs_of(published("mini"))[0]
 
 
-def test_only_a_published_run_can_be_taken_out(plan, capsys):
-    publish(plan, ["mini"])
-    path = runs()[0].with_name("seed7.json")
-    assert cli.main(["publish", "--scale", "mini", "--without", str(path)]) == 2
-    assert str(path) in capsys.readouterr().err
-    crate()
-
-
-def tampered(path):
-    path.write_bytes(path.read_bytes().replace(b'"steps"', b'"stepz"', 1))
-
-
-def by_other_code(path):
-    _record(path, code="0" * 16)
-
-
-def by_edited_code(path):
-    _record(path, git={"commit": "0" * 40, "dirty": True})
-
-
-def by_no_commit(path):
-    _record(path, git={"commit": None, "dirty": None})
-
-
-def _record(path, **facts):
-    record = json.loads(record_path(path).read_text()) | facts
-    del record["seal"]
-    record_path(path).write_text(json.dumps(record | {"seal": provenance.seal(record)}))
-
-
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("facts", "said"),
     [
-        (tampered, "edited: not the bytes that its record holds"),
-        (by_other_code, "made by other code"),
-        (by_edited_code, "trained by a working tree with edits"),
-        (by_no_commit, "under no git"),
+        ({}, "edited: not the bytes that its record holds"),
+        ({"code": "0" * 16}, "made by other code"),
+        ({"git": {"commit": "0" * 40, "dirty": True}}, "trained by a working tree with edits"),
+        ({"git": {"commit": None, "dirty": None}}, "under no git"),
     ],
 )
-def test_a_run_that_the_audit_does_not_pass_is_left_out(spoil, said, plan):
+def test_a_run_that_the_audit_does_not_pass_is_left_out(facts, said, plan):
     path = runs()[0]
-    spoil(path)
+    if facts:
+        told(path, **facts)
+    else:
+        path.write_bytes(path.read_bytes().replace(b'"steps"', b'"stepz"', 1))
     note, line = publish(plan, ["mini"])
     assert note.startswith(f"{path}: left out: ")
     assert said in note
@@ -251,18 +202,6 @@ def test_runs_on_a_stream_that_was_edited_are_left_out(plan):
     assert ": 2 new runs, " in line
 
 
-def test_nothing_is_published_from_edits(plan, capsys):
-    scale = plan.settings["description"]
-    with open("config/scales/mini.yaml", "a") as file:
-        file.write(f"# {scale}\n")
-    assert cli.main(["publish", "--scale", "mini"]) == 2
-    assert "the working tree has edits that no commit has; commit" in capsys.readouterr().err
-    shutil.rmtree(".git")
-    with pytest.raises(CrateError, match=r"has no commit \(not under git\)"):
-        publish(plan, ["mini"])
-    assert not PUBLISHED.exists()
-
-
 def test_published_crates_are_no_edits(plan):
     publish(plan, ["mini"])
     git("add", "--force", "results")
@@ -271,25 +210,45 @@ def test_published_crates_are_no_edits(plan):
     assert provenance.git_state()["dirty"] is False
 
 
-def test_a_damaged_crate_is_not_added_to(plan, capsys):
-    publish(plan, ["mini"])
-    with zipfile.ZipFile(crate()) as archive:
-        run = next(each for each in archive.infolist() if each.filename.endswith("seed0.json"))
-    content = bytearray(crate().read_bytes())
-    content[run.header_offset + 30 + len(run.filename) + run.compress_size // 2] ^= 1  # not in a header
-    crate().write_bytes(content)
-    assert cli.main(["publish", "--scale", "mini"]) == 2
-    assert f"{crate()}: " in capsys.readouterr().err
-    assert crate().read_bytes() == content
-
-
-def test_an_unknown_paper_is_refused(small_project, capsys):
-    assert cli.main(["publish", "--scale", "mini", "nobody"]) == 2
-    assert "publish: PAPER: 'nobody' is not one of mini" in capsys.readouterr().err
-
-
 def test_a_paper_without_runs_makes_no_crate(plan):
     shutil.rmtree(RUNS)
     (line,) = publish(plan, ["mini"])
     assert line.startswith("mini: nothing to publish: 0 runs of 0 cells ")
     assert not PUBLISHED.exists()
+
+
+@pytest.fixture
+def trained(small_project, tmp_path, monkeypatch):
+    """The plan with a method from outside, of which all runs are trained."""
+    file = tmp_path / "mine.py"
+    file.write_text((TEMPLATES / "method.py").read_text(encoding="utf-8"), encoding="utf-8")
+    copy = method_path("mini", "mine", user_methods.check(file))
+    assert cli.main(["method", "--out", str(copy), "--file", str(file)]) == 0
+    plan = Plan("mini", ["mini"], methods=[str(copy)])
+    chosen = selected_runs.SelectedRuns({}, {}, {}, plan.methods).write("mini")
+    (cell,) = (cell for cell in plan.cells.values() if cell.method)
+    for path in plan.results(cell):
+        assert cli.main(["train", "--out", str(path), "--runs", str(chosen)]) == 0
+    return plan
+
+
+def test_runs_of_a_method_from_outside_stay_out_by_default(trained):
+    (line,) = publish(Plan("mini", ["mini"]), ["mini"])
+    assert f"{crate()}: 4 new runs, " in line
+
+
+def test_runs_of_a_method_from_outside_go_in_with_its_file_where_that_is_asked_for(trained):
+    (line,) = publish(trained, ["mini"])
+    assert f"{crate()}: 6 new runs, " in line
+    assert line.endswith("6 runs of 3 cells")
+    assert check(crate())[0] == []
+    with zipfile.ZipFile(crate()) as archive:
+        assert archive.read(trained.methods[0]) == Path(trained.methods[0]).read_bytes()
+
+
+def test_the_audit_finds_nothing_wrong_with_a_method_from_outside_and_tells_of_an_edited_copy(trained):
+    plan = Plan("mini", ["mini"])
+    assert findings(plan) == []
+    with open(trained.methods[0], "a") as copy:
+        copy.write("# edited\n")
+    assert trained.methods[0] in {finding.file for finding in findings(plan)}

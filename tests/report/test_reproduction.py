@@ -25,12 +25,6 @@ def project(monkeypatch):
     return ROOT
 
 
-def test_every_paper_has_a_page_and_a_page_of_its_runs(project):
-    assert sorted(page.stem for page in PAGES.glob("*.md")) == sorted(
-        name for paper in project_papers() for name in (paper, f"{paper}-runs")
-    )
-
-
 def test_the_readme_and_the_pages_give_the_same_counts(project):
     """By paper: numbers printed and compared; of those that a training decides, how many have each grade."""
     shown = [row for row in _rows(README.read_text()) if "](docs/reproduction/" in row[0]]
@@ -71,31 +65,25 @@ def test_counts_that_stand_beside_each_other_add_up(project):
             assert [sum(column) for column in zip(*body)] == [int(each) for each in rows[end][first:] if each.isdigit()]
 
 
-def test_each_number_that_differs_leads_to_its_cause(project):
+def test_each_number_that_differs_leads_to_its_cause_and_stands_below_it(project):
+    """It stands there by its row, its difference and its runs."""
     links = 0
     for paper in project_papers():
         page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
-        sections = {slug(title): title for title in HEADING.findall(findings)}
-        cells = re.findall(r'<span class="differs">(.*?)</span>', page)
-        for cell in cells:
+        sections = {slug(title) for title in HEADING.findall(findings)}
+        for cell in re.findall(r'<span class="differs">(.*?)</span>', page):
             link = re.fullmatch(rf"\[differs\]\(\.\./findings/{paper}\.md#(.+)\)", cell)
             assert link, (paper, cell)
             assert link[1] in sections, (paper, link[1])
-        links += len(cells)
-    assert links > 0
-
-
-def test_each_number_that_differs_stands_below_its_cause(project):
-    """By its row, its difference and its runs."""
-    for paper in project_papers():
-        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
+            links += 1
         told = {(row[1], *row[-2:]) for row in _rows(findings) if len(row) == 6}
         for row in (row for row in _rows(page) if "differs" in row[-1] and len(row) > 5 and row[-3].isdigit()):
             assert (row[0], row[-2].replace("\u00a0", " "), row[-3]) in told, (paper, row)
+    assert links > 0
 
 
 def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
-    """Of the papers' methods on the same streams; beside them those from outside, which README has not."""
+    """Both show the papers' methods on the same streams; the page has those from outside beside them."""
     shown = {
         row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN_METHOD.read_text(encoding="utf-8"))
     }
@@ -110,11 +98,6 @@ def _rows(text):
     """The lines of a page's tables, as cells."""
     lines = (line for line in text.splitlines() if line.startswith("| "))
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def test_a_readme_without_its_marks_is_refused():
-    with pytest.raises(ValueError, match="status: `make reproduction` writes this -->: not there once"):
-        filled(README, "# clpapers\n", {"status": "| a |\n"})
 
 
 def test_only_what_is_marked_is_replaced():
@@ -139,15 +122,12 @@ def same(path, other):
 @pytest.mark.slow
 def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     """In a project that has nothing but its configuration, what is published, and a paper that it has taken in."""
-    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
-    shutil.copytree(ROOT / "config", tmp_path / "config", ignore=shutil.ignore_patterns("outside"))
+    for part in ("config", "workflow", "docs", "examples", "results/published"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("outside"))
     (tmp_path / "config/outside/papers").mkdir(parents=True)
     text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8")
     mine = text.replace("paper: streaming", "paper: mine")
     (tmp_path / "config/outside/papers/mine.yaml").write_text(mine, encoding="utf-8")
-    shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(job_context, "CACHE", {})  # of plans, as the configuration stays

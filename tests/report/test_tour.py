@@ -8,34 +8,14 @@ import matplotlib as mpl
 import nbformat
 import pytest
 from world import Project
+from world.published import make
 
-from clpapers import cli, provenance
-from clpapers.archive.imported import PUBLISHED
+from clpapers import provenance
 from clpapers.config.plan import Plan
-from clpapers.graph import jobs
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = nbformat.read(ROOT / "docs/tour.ipynb", as_version=4)
 CODE = [cell.source for cell in NOTEBOOK.cells if cell.cell_type == "code"]
-
-
-@pytest.fixture
-def built(tmp_path, monkeypatch):
-    """A function that makes files of a project at the scale `smoke`, and what they are made of, in its folder."""
-    project = Project.create(tmp_path / "project", papers=True)
-    monkeypatch.chdir(project.folder)
-    jobs._at_paper_scale.cache_clear()
-    plan = Plan("smoke", ["stf"])
-
-    def make(path):
-        if not path.exists():
-            job = jobs.job_of(plan, path)
-            for each in job.inputs:
-                make(each)
-            assert cli.main([job.command, "--out", str(job.outputs[0])]) == 0
-
-    yield make
-    jobs._at_paper_scale.cache_clear()
 
 
 def test_it_is_a_valid_notebook_with_its_outputs():
@@ -45,18 +25,14 @@ def test_it_is_a_valid_notebook_with_its_outputs():
     assert not any(output.get("name") == "stderr" for cell in NOTEBOOK.cells for output in cell.get("outputs", []))
 
 
-def saved(start):
-    """The text that was saved below the code that begins so."""
-    (cell,) = (cell for cell in NOTEBOOK.cells if cell.cell_type == "code" and cell.source.startswith(start))
-    return cell.outputs[0].data["text/plain"]
-
-
-def test_the_page_has_the_digests_of_what_is_drawn_and_no_processor_rounds(built):
+def test_the_page_has_the_digests_of_what_is_drawn_and_no_processor_rounds(tmp_path, monkeypatch):
     page = (ROOT / "docs/tour.md").read_text()
     shown = re.findall(r"^ +(results/smoke/(?:datasets|streams)/\S+)  ([0-9a-f]{12})$", page, re.M)
     assert len(shown) == 3
+    project = Project.create(tmp_path / "project", papers=True)
+    monkeypatch.chdir(project.folder)
     for file, _ in shown:
-        built(Path(file))
+        make(Plan("smoke", ["stf"]), Path(file))
     assert [(file, provenance.sha256(Path(file))[:12]) for file, _ in shown] == shown
 
 
@@ -76,10 +52,7 @@ def test_every_cell_runs_in_any_folder(tmp_path, monkeypatch):
     assert names["agreement"].between(-1, 1).all()
     assert names["place"]["rank"].idxmin() == "mine"
     assert len(names["place"]) == 7
-    assert saved("accuracy =") == repr(names["place"].round(2))
+    (cell,) = (cell for cell in NOTEBOOK.cells if cell.cell_type == "code" and cell.source.startswith("accuracy ="))
+    assert cell.outputs[0].data["text/plain"] == repr(names["place"].round(2))
     assert names["drawn"]["class"].value_counts().tolist() == [5000] * 10
     assert names["axes"].get_xlim()[1] == pytest.approx(50000, abs=1)
-
-
-def test_its_numbers_are_published():
-    assert (ROOT / PUBLISHED / "metrics/stf/table1.csv").is_file()
