@@ -35,7 +35,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_memory_exhausted.py",
     "runs/test_offline.py",
     "runs/test_prog_nn.py",
-    "runs/test_regularisers.py",
+    "runs/test_fisher.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
     "runs/test_shared_gans.py",
