@@ -159,16 +159,29 @@ def test_memory_holds_what_items_one_by_one_would_leave(policy, ends, data):
                 torch.testing.assert_close(memory.pixels[s, slot], images(items[s, position]))
 
 
-def test_weighted_draws_follow_unequal_batches():
-    """A draw weighs the memory as it is before the step: class 1 comes in a batch of one, and weighs half at once."""
-    labels = np.array([0] * 9 + [1] + [0] * 20)
-    slots = np.array([*range(10), *[-1] * 20])
-    ends, counts = np.array([5, 9, 10, 15, 20, 25, 30]), np.array([0, 5, 9, 10, 10, 10, 10])
-    rng = np.random.default_rng(0)
-    drawn = np.stack([weighted_draws(slots, labels, ends, counts, 1, rng)[:, 0] for _ in range(400)])
-    share = (drawn == 9).mean(axis=0)
-    assert share[:3].tolist() == [0, 0, 0]
-    assert (abs(share[3:] - 0.5) < 4 * np.sqrt(0.25 / 400)).all()
+@pytest.mark.parametrize(
+    ("labels", "slots", "ends", "counts", "slot", "shares"),
+    [
+        # class 1 comes in a batch of one, and weighs half at once
+        (
+            [0] * 9 + [1] + [0] * 20,
+            [*range(10), *[-1] * 20],
+            [5, 9, 10, 15, 20, 25, 30],
+            [0, 5, 9, 10, 10, 10, 10],
+            9,
+            [0, 0, 0, 0.5, 0.5, 0.5, 0.5],
+        ),
+        # of slots with classes 0, 0 and 1 the last is drawn half of the time, although the batch puts class 1 into one
+        ([0, 0, 1, 1], [0, 1, 2, 0], [3, 4], [0, 3], 2, [0, 0.5]),
+    ],
+    ids=["unequal", "before the writes"],
+)
+def test_a_weighted_draw_weighs_the_memory_as_it_is_before_the_step(labels, slots, ends, counts, slot, shares):
+    given, rng = [np.array(each) for each in (slots, labels, ends, counts)], np.random.default_rng(0)
+    drawn = np.stack([weighted_draws(*given, 1, rng)[:, 0] for _ in range(1000)])
+    found = (drawn == slot).mean(axis=0)
+    assert found == pytest.approx(np.array(shares), abs=4 * np.sqrt(0.25 / 1000))
+    assert (found[np.array(shares) == 0] == 0).all()
 
 
 def test_draws_before_and_after_the_write(data):
@@ -205,23 +218,3 @@ def test_memory_shows_an_image_as_it_was_seen(keep_pixels, data):
             pixels = data.train_x[i].flatten()[permutations[s][domain]].reshape(8, 8, 3) / 255
             np.testing.assert_allclose(x[s, position].numpy(), pixels.transpose(2, 0, 1))
             assert y[s, position] == data.train_y[i]
-
-
-def test_many_images_are_permuted_as_few(data, monkeypatch):
-    """Whether they are gathered block by block changes no image."""
-    rng = np.random.default_rng(0)
-    permutations = [np.stack([rng.permutation(192) for _ in range(2)]) for _ in range(2)]
-    images = Images(data.train_x, "unit", CPU, torch.float64, permutations)
-    items = torch.from_numpy(np.stack([rng.permutation(240) for _ in range(2)]))
-    whole = images(items)
-    monkeypatch.setattr("clpapers.runs.images.PERMUTED_AT_ONCE", 7)
-    assert torch.equal(images(items), whole)
-    assert torch.equal(images(items[:, 5:6]), whole[:, 5:6])
-
-
-def test_weights_are_of_the_memory_before_the_steps_writes():
-    """Slots of classes 0, 0 and 1; the batch puts class 1 into slot 0. Slot 2 is drawn half of the time."""
-    labels, slots, ends, counts = np.array([0, 0, 1, 1]), np.array([0, 1, 2, 0]), np.array([3, 4]), np.array([0, 3])
-    rng = np.random.default_rng(0)
-    drawn = np.array([weighted_draws(slots, labels, ends, counts, 1, rng)[1, 0] for _ in range(2000)])
-    assert abs((drawn == 2).mean() - 0.5) < 4 * np.sqrt(0.25 / 2000)

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import CPU, Way, assert_same_net, cell, stream
+from plain_loop import descend
+from tiny import CPU, Way, assert_same_net, cell
 from torch import nn
 
 from clpapers.randomness import generator
 from clpapers.runs import loop
-from clpapers.runs.learner import Observed, Setting
-from clpapers.runs.learners.offline import Offline
 from clpapers.runs.scenario import ScenarioError
 
 NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
@@ -66,15 +65,13 @@ def plain_fit(way, s, seed, n, epochs, batch):
         left, taken = rng.permutation(n).tolist(), []
         while left:
             taken, left = [*taken, *left[:batch]][-batch:], left[batch:]  # the last batch has some of the one before
-            optimizer.zero_grad()
-            F.cross_entropy(net(x[taken]), y[taken]).backward()
-            optimizer.step()
+            descend(optimizer, F.cross_entropy(net(x[taken]), y[taken]))
     return net
 
 
-@pytest.mark.parametrize("seeds", [[1], [0, 2]])
 @pytest.mark.parametrize("batch", [7, 13, 5, 100])  # 20 items leave 6, 7, none; 40 leave 5, 1, none
-def test_equals_a_plain_loop(seeds, batch, data, streams):
+def test_equals_a_plain_loop(batch, data, streams):
+    seeds = [0, 2]
     ours = way(data, {seed: streams[seed] for seed in seeds}, batch=batch)
     for n in (20, 40):
         while ours.t < n:
@@ -89,14 +86,11 @@ def test_equals_a_plain_loop(seeds, batch, data, streams):
         assert ours.learner.net.training
 
 
-def test_a_net_is_trained_only_where_a_test_comes_and_something_came(data, streams, monkeypatch):
-    """Once a moment, from scratch, whatever is tested then; what it draws does not depend on the tests before."""
-    learnt, net = [], Setting.net
-    monkeypatch.setattr(Setting, "net", lambda self, purpose: (learnt.append(purpose), net(self, purpose))[1])
+def test_the_draws_of_a_test_do_not_depend_on_the_tests_before(data, streams):
+    """A net is trained from scratch for each moment at which a test comes and something came."""
     found = {every: loop.train(spec_of(every), data, {0: streams[0]}, CPU)[0] for every in (10, 20)}
-    times = [10, 20, 30, 40, 50, 53], [20, 40, 53]
-    assert learnt == [f"offline after {time}" for each in times for time in each]
     often, seldom = (found[every]["events"] for every in (10, 20))
+    assert (often["time"], seldom["time"]) == ([10, 20, 30, 40, 50, 53], [20, 40, 53])
     for key in ("correct", "unknown_auroc", "learner_bytes"):
         assert [often[key][often["time"].index(time)] for time in seldom["time"]] == seldom[key]
     assert found[10]["test"] == found[20]["test"]
@@ -132,15 +126,6 @@ def test_the_online_net_is_the_plain_one_item_by_item(optimizer, data, streams):
     descent = ours.optimizer(plain)
     for t in range(30):
         x, y = (each[0] for each in ours.batch(t))
-        descent.zero_grad()
-        F.cross_entropy(plain(x), y).backward()
-        descent.step()
+        descend(descent, F.cross_entropy(plain(x), y))
     ours.walk(until=30)
     assert_same_net(ours.learner.net, plain)
-
-
-def test_its_nets_learn_nothing_in_steps(data, streams):
-    ours = way(data, {0: stream(streams[0].indices)})
-    assert isinstance(ours.learner, Offline)
-    assert ours.step() == Observed()
-    assert ours.learner.net is None

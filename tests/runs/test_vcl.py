@@ -13,6 +13,7 @@ from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator
 from clpapers.runs.learners.vcl_coreset import k_center
+from clpapers.runs.variational import entropy, mutual_information
 from clpapers.streams import orders
 
 NET = {"name": "mlp", "hidden": [6, 5], "init": "truncated_normal"}
@@ -229,6 +230,15 @@ def test_a_test_is_the_same_whenever_it_is_taken():
         tested.step()
         untested.step()
     assert all(torch.equal(a, b) for a, b in zip(tested.learner.posterior.now, untested.learner.posterior.now))
+
+
+def test_information_and_entropy_by_hand():
+    """Two nets of two classes: certain of different answers, certain of the same, undecided both."""
+    p = torch.tensor([[[1.0, 0], [0, 1], [0.5, 0.5]], [[0, 1], [0, 1], [0.5, 0.5]]], dtype=torch.float64)
+    log2 = math.log(2)
+    expected = torch.tensor([[log2, 0, 0]], dtype=torch.float64)
+    torch.testing.assert_close(mutual_information(p[None]), expected)
+    torch.testing.assert_close(entropy(p[0]), torch.tensor([0, 0, log2], dtype=torch.float64))
 
 
 # --- coresets ------------------------------------------------------------------------------------------------
