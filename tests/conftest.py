@@ -37,7 +37,6 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_prog_nn.py",
     "runs/test_fisher.py",
     "runs/test_resnet18.py",
-    "runs/test_resnet_decoder.py",
     "runs/test_shared_gans.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",
