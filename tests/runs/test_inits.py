@@ -7,9 +7,7 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
-from clpapers.runs.nets import dcgan
 from clpapers.runs.nets.inits import draw_truncated
-from clpapers.runs.nets.stacked import stack
 
 MLP = {"name": "mlp", "hidden": [300, 200]}
 RESNET = {"name": "resnet18_reduced", "width": 8, "head": "linear"}
@@ -39,26 +37,6 @@ def test_what_lies_beyond_two_deviations_is_drawn_again_in_its_place():
     draw_truncated(drawn := torch.empty(2, 40), 0.1)
     assert torch.equal(drawn, torch.where(beyond, again, first))
     assert drawn[1, 4:6].tolist() == pytest.approx([0.0522860475, 0.1164783463], abs=1e-7)
-
-
-DRAWN = {
-    "mlp": lambda: built(MLP | {"init": "truncated_normal"}),
-    "laterals of a progressive network": lambda: built(
-        {"name": "progressive", "net": MLP | {"init": "truncated_normal"}, "earlier": 2}
-    ),
-    "discriminator": lambda: dcgan.discriminator((1, 8, 8), width=4),
-    "head": lambda: nets.build(RESNET | {"head": "joint_embedding"}, (3, 16, 16), 4, attributes=torch.eye(4)),
-}
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_first_weights_are_drawn_by_no_function_that_pytorch_rewrote(name, monkeypatch):
-    def changed(*_, **__):
-        raise AssertionError("nn.init.trunc_normal_ draws other numbers before PyTorch 2.12")
-
-    monkeypatch.setattr(nn.init, "trunc_normal_", changed)
-    monkeypatch.setattr(nn.init, "_no_grad_trunc_normal_", changed)
-    assert any(p.std() > 0 for p in DRAWN[name]().parameters())
 
 
 def test_xavier_is_uniform_by_both_fans_and_biases_are_zero():
@@ -118,18 +96,13 @@ def test_only_the_factors_of_batch_norm_are_uniform():
     assert drawn.mean().item() == pytest.approx(0.5, abs=4 / math.sqrt(12 * len(drawn)))
 
 
-def test_pytorchs_way_is_what_there_is_without_a_word():
-    for mine, usual in zip(built(RESNET | {"init": "pytorch"}).parameters(), built(RESNET).parameters()):
-        assert torch.equal(mine, usual)
-
-
-def test_epsilon_is_that_of_every_batch_norm_in_stacks_too():
-    spec = RESNET | {"epsilon": 1e-3}
-    together = stack(lambda: nets.build(spec, (3, 16, 16), 10), [0, 1]).eval()
-    x = torch.randn(2, 3, 3, 16, 16)
-    said = together(x)
-    for s in range(2):
-        net = built(spec, s).eval()
-        assert {layer.eps for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)} == {1e-3}
-        torch.testing.assert_close(said[s], net(x[s]))
-    assert not torch.allclose(said[0], built(RESNET, 0).eval()(x[0]), atol=1e-6)
+def test_epsilon_is_that_of_every_batch_norm_and_else_pytorchs():
+    x = torch.randn(3, 3, 16, 16)
+    said = {epsilon: built(RESNET | given).eval()(x) for epsilon, given in ((1e-3, {"epsilon": 1e-3}), (1e-5, {}))}
+    for epsilon, answers in said.items():
+        net = built(RESNET | {"init": "pytorch"}).eval()
+        for layer in net.modules():
+            if isinstance(layer, nn.BatchNorm2d):
+                layer.eps = epsilon
+        torch.testing.assert_close(answers, net(x))
+    assert not torch.allclose(*said.values(), atol=1e-6)
