@@ -1,5 +1,6 @@
-"""Biased ARTMAP: examples worked by hand, and plain implementations of fuzzy and of biased ARTMAP."""
+"""Biased ARTMAP: examples worked by hand, and a plain implementation."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from tiny import OPTIONS, Way, cell, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes
+from clpapers.runs.learners.bartmap import NODES_AT_ONCE
 from clpapers.runs.scenario import ScenarioError
 
 ALPHA, GAMMA, EPSILON = 1e-8, 1e-7, -1e-5
@@ -23,6 +25,7 @@ def patchwork(count, seed):
 
 
 DATA = loop.Data(*patchwork(240, 1), *patchwork(120, 2), classes=4)
+NOISY = dataclasses.replace(DATA, train_y=np.random.default_rng(0).permutation(DATA.train_y))
 
 
 def fresh(features, bias, dtype=torch.float64):
@@ -98,49 +101,14 @@ def test_the_bias_by_hand():
     fuzzy = shown(fresh(2, bias=0), [*before, ((0.2, 0.6), 1)])
     np.testing.assert_allclose(fuzzy.w, [[0.2, 0.4, 0.8, 0.38], [0.2, 0.6, 0.8, 0.2]], rtol=1e-12)
 
-    biased, log = shown(fresh(2, bias=10), before), []
-    match, raised = biased.match, biased.raised
-    biased.match = lambda x, A, e: log.append(("match", e.tolist(), match(x, A, e).tolist())) or match(x, A, e)
-    biased.raised = lambda e, x: log.append(("raised", x.tolist(), raised(e, x).tolist())) or raised(e, x)
-    shown(biased, [((0.2, 0.6), 1)])
-    e = [0, 0, (0.8 - 0.445) / 11, 0]
-    assert [name for name, *_ in log] == ["match", "raised", "match"]
-    np.testing.assert_allclose(log[0][1], [0, 0, 0, 0])
-    np.testing.assert_allclose(log[0][2], [0.89, 0.9], rtol=1e-6)
-    np.testing.assert_allclose(log[1][1], [0.2, 0.4, 0.8, 0.38])
-    np.testing.assert_allclose(log[1][2], e)
-    np.testing.assert_allclose(log[2][1], e)
-    np.testing.assert_allclose(log[2][2], [1 - 0.2 / (2 - 10 * e[2])], rtol=1e-6)
+    biased = shown(fresh(2, bias=10), [*before, ((0.2, 0.6), 1)])
     # the new node learns the input as it is, and node 1 stays
     expected = [[0.2, 0.4, 0.8, 0.38], [0.2, 0.8, 0.8, 0.2], [0.2, 0.6, 0.8, 0.4]]
     np.testing.assert_allclose(biased.w, expected, rtol=1e-12)
     assert biased.labels.tolist() == [0, 1, 1]
-    # the next input starts without bias
-    log.clear()
-    shown(biased, [((0.2, 0.5), 0)])
-    assert log[0][1] == [0, 0, 0, 0]
 
 
-# --- against plain implementations ----------------------------------------------------------------------------
-
-
-def fuzzy_artmap(inputs, labels):
-    """Fuzzy ARTMAP in plain numpy, node by node, as textbooks have it: weights and classes."""
-    w, classes = [], []
-    for a, label in zip(inputs, labels):
-        A, rho = np.concatenate([a, 1 - a]), 0.0
-        T = [np.minimum(A, each).sum() + (1 - ALPHA) * (len(a) - each.sum()) for each in w]
-        for j in sorted(range(len(w)), key=lambda j: -T[j]):
-            match = (np.minimum(A, w[j]).sum() + GAMMA) / (A.sum() + GAMMA)
-            if match >= rho:
-                if classes[j] == label:
-                    w[j] = np.minimum(A, w[j])
-                    break
-                rho = match + EPSILON
-        else:
-            w.append(A)
-            classes.append(label)
-    return np.array(w), classes
+# --- against a plain implementation -----------------------------------------------------------------------------
 
 
 def biased_artmap(inputs, labels, lam):
@@ -171,61 +139,27 @@ def biased_artmap(inputs, labels, lam):
     return np.array(w), classes, rises
 
 
-@pytest.fixture(params=range(4))
-def walked(request):
-    """Inputs [240, 6] in [0, 1] in some order, their labels, and a function that learns them."""
-    order = np.random.default_rng(request.param).permutation(240)
-    inputs, labels = DATA.train_x.reshape(240, -1)[order] * (1 / 255), DATA.train_y[order]
+@pytest.mark.parametrize("bias", [0, 0.5, 10])
+@pytest.mark.parametrize("data", [DATA, NOISY], ids=["patchwork", "noisy"])
+@pytest.mark.parametrize("seed", range(2))
+def test_it_is_the_plain_one(seed, data, bias):
+    """The same nodes, of which it holds nothing else, and the same answers. Without bias it is fuzzy ARTMAP.
 
-    def learn(bias):
-        spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=5)
-        return Way(spec, DATA, [stream(order)]).walk()
-
-    return inputs, labels, learn
-
-
-def test_without_bias_it_is_fuzzy_artmap(walked):
-    """The same nodes, and the same answers."""
-    inputs, labels, learn = walked
-    w, classes = fuzzy_artmap(inputs, labels)
-    learner = learn(0)
+    Where labels are noisy an input is compared with more nodes than are searched at once.
+    """
+    order = np.random.default_rng(seed).permutation(240)
+    spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=5)
+    learner = Way(spec, data, [stream(order)]).walk()
+    w, classes, rises = biased_artmap(data.train_x.reshape(240, -1)[order] * (1 / 255), data.train_y[order], bias)
     np.testing.assert_allclose(learner.w, w, rtol=1e-12)
     assert learner.labels.tolist() == classes
-    assert len(w) > 10
+    assert rises > 50
+    assert len(w) > (NODES_AT_ONCE if data is NOISY else 10)
     test = DATA.test_x.reshape(120, -1) / 255
     A = np.concatenate([test, 1 - test], axis=1)
     T = np.minimum(A[:, None], w).sum(axis=2) + (1 - ALPHA) * (6 - w.sum(axis=1))
     assert answers(learner, test).argmax(dim=2)[0].tolist() == np.array(classes)[T.argmax(axis=1)].tolist()
-
-
-@pytest.mark.parametrize("bias", [0.5, 10])
-def test_with_bias_it_is_the_plain_one(walked, bias):
-    inputs, labels, learn = walked
-    w, classes, rises = biased_artmap(inputs, labels, bias)
-    learner = learn(bias)
-    np.testing.assert_allclose(learner.w, w, rtol=1e-12)
-    assert learner.labels.tolist() == classes
-    assert rises > 50
-    without, _ = fuzzy_artmap(inputs, labels)
-    assert without.shape != w.shape or not np.allclose(without, w)
-
-
-@pytest.mark.parametrize("block", [1, 3])
-def test_the_block_of_a_search_changes_nothing(walked, block, monkeypatch):
-    """Nodes are searched in blocks; the plain one visits them one by one, and there are fewer than a block's here."""
-    *_, learn = walked
-    expected = learn(10)
-    monkeypatch.setattr("clpapers.runs.learners.bartmap.NODES_AT_ONCE", block)
-    assert torch.equal(learn(10).w, expected.w)
-
-
-# --- what it holds, and what it refuses --------------------------------------------------------------------------
-
-
-def test_it_holds_its_nodes_and_nothing_else(walked):
-    *_, learn = walked
-    learner = learn(10)
-    held = len(learner.w) * (12 + 1) * 8  # weights, and M - |w|
+    held = len(w) * (12 + 1) * 8  # weights, and M - |w|
     assert learner_bytes(learner, 0) == {"training": held, "testing": held}
 
 

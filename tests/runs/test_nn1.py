@@ -1,4 +1,6 @@
-"""The nearest neighbour: against a library at every event, ties, and what is stored."""
+"""The nearest neighbour: against a library at every event, ties, and what is stored; distances."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,13 +10,9 @@ from tiny import CPU, Way, cell, images, scenarios, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes
+from clpapers.runs.nearest import best_of_classes, squared_distances
 
 DATA = images(classes=4, items=30, shape=(3, 4, 1), test_items=40)
-
-
-def by_tree(x, y, test):
-    """Labels of the nearest neighbours, by a k-d tree."""
-    return y[cKDTree(x).query(test)[1]]
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -38,8 +36,8 @@ def test_equals_a_librarys_at_every_event(precision):
                 answers = learner.scores(test, None).argmax(dim=2)
             for s, order in orders.items():
                 seen = order[: t + 1]
-                expected = by_tree(flat["train"][seen], DATA.train_y[seen], flat["test"])
-                assert answers[s].tolist() == expected.tolist()
+                _, nearest = cKDTree(flat["train"][seen]).query(flat["test"])
+                assert answers[s].tolist() == DATA.train_y[seen][nearest].tolist()
 
 
 def test_of_equally_near_vectors_the_earliest_wins():
@@ -70,3 +68,31 @@ def test_every_vector_is_stored_and_counted():
                 pass
     assert learner.memory_use(0) == {"items": 7, "bytes": 7 * 12 * 8, "per_class": [3, 0, 3, 1]}
     assert torch.equal(learner.vectors[0][0], way.setting.images(way.setting.items[0]).flatten(1))
+
+
+def test_best_of_classes_by_hand():
+    """Item 0 ties with no other; items 1, 2 and 4 tie for the second query, and 1 came first."""
+    values = torch.tensor([[5.0, 1.0, 3.0, 2.0, 4.0], [0.0, 7.0, 7.0, -1.0, 7.0]])
+    labels = torch.tensor([2, 3, 0, 0, 2])
+    best = best_of_classes(values, labels, 5)
+    below = np.nextafter(np.float32(7), np.float32(0))
+    assert best.tolist() == [[3, -math.inf, 5, 1, -math.inf], [below, -math.inf, below, 7, -math.inf]]
+    assert best.argmax(dim=1).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 129])
+@pytest.mark.parametrize("b", [1, 2, 5])
+def test_equal_vectors_are_equally_near(n, b):
+    """So that the earliest can win, whatever kernel a matrix product of this shape takes."""
+    rng = torch.Generator().manual_seed(n)
+    x, vector = torch.rand(b, 2048, generator=rng), torch.rand(1, 2048, generator=rng)
+    found = squared_distances(x, vector.expand(n, -1).contiguous())
+    assert (found == found[:, :1]).all()
+
+
+def test_squared_distances():
+    rng = torch.Generator().manual_seed(0)
+    x, vectors = torch.rand(4, 30, generator=rng), torch.rand(9, 30, generator=rng)
+    expected = (x[:, None].double() - vectors.double()).square().sum(dim=2)
+    torch.testing.assert_close(squared_distances(x, vectors).double(), expected, rtol=1e-5, atol=1e-6)
+    assert (squared_distances(x, x) >= 0).all()
