@@ -25,7 +25,7 @@ def patchwork(count, seed):
 
 
 DATA = loop.Data(*patchwork(240, 1), *patchwork(120, 2), classes=4)
-NOISY = dataclasses.replace(DATA, train_y=np.random.default_rng(0).permutation(DATA.train_y))
+NOISY = dataclasses.replace(DATA, train_y=np.random.default_rng(0).permutation(240) % 40, classes=40)
 
 
 def fresh(features, bias, dtype=torch.float64):
