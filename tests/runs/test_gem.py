@@ -146,23 +146,6 @@ def some(constraints, seeds=20, parameters=(3, 6), seed=0):
     return gradient, references
 
 
-def test_a_gem_is_the_closed_form_and_gem_with_one_constraint_and_no_margin():
-    gradient, references = some(1)
-    g, ref = torch.cat(gradient, dim=1), torch.cat(references, dim=2)[:, 0]
-    inner = (g * ref).sum(dim=1, keepdim=True)
-    closed = g - (inner < 0) * inner / (ref * ref).sum(dim=1, keepdim=True) * ref
-    a_gem, violated = project(gradient, references, closest)
-    torch.testing.assert_close(torch.cat(a_gem, dim=1), closed)
-    assert torch.equal(violated, inner[:, 0] < 0)
-    assert 0 < violated.sum() < len(violated)
-    for ridge, tolerance in [(0, 1e-12), (RIDGE, 1e-2)]:
-        gem, also = project(gradient, references, dual(0.0, ridge))
-        torch.testing.assert_close(torch.cat(gem, dim=1), closed, rtol=0, atol=tolerance)
-        assert torch.equal(also, violated)
-    exact, _ = project(gradient, references, dual(0.0))
-    assert not torch.allclose(torch.cat(exact, dim=1), closed, rtol=0, atol=1e-8)  # the regulariser is there
-
-
 @pytest.mark.parametrize("margin", [0.0, 0.5])
 def test_the_multipliers_are_those_of_another_solver(margin):
     gradient, references = some(5, seed=1)
