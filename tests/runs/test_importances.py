@@ -45,19 +45,30 @@ ALL = {
 A, B = 0, 1
 
 
-def two_weights(learner, indices, boundaries, **budget):
-    """A learner of w and the batches of a stream of the items A and B."""
+def by_hand(learner, indices, boundaries, centres, steps, **budget):
+    """Each step begins at given weights and ends where it is expected, if told; `centres` are the weights at a change.
+
+    Returns the learner.
+    """
     data = images(classes=2, items=1, shape=(1, 2, 1), test_items=1)
     data.train_x[:] = torch.tensor([[255, 0], [51, 102]]).view(2, 1, 2, 1).numpy()
-    budget = {"batch": 1, "learning_rate": 0.5} | budget
-    spec = two_tasks(learner, MLP, oracle=CHUNKS, order=RANDOM, **budget)
+    spec = two_tasks(learner, MLP, oracle=CHUNKS, order=RANDOM, **{"batch": 1, "learning_rate": 0.5} | budget)
 
     def net():
-        return nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False), nn.ConstantPad1d((0, 1), 0))
+        linear = nn.Linear(2, 1, bias=False)
+        nn.init.zeros_(linear.weight)
+        return nn.Sequential(nn.Flatten(), linear, nn.ConstantPad1d((0, 1), 0))
 
     way = Way(spec, data, [stream(indices, 0, boundaries)], build=lambda seeds: stack(net, seeds).double())
-    place(way, 0, 0)
-    return way
+    for t, (start, *end) in enumerate(steps):
+        if way.changes[t]:
+            place(way, *centres.pop(0))
+            way.learner.task_change(t)
+        place(way, *start)
+        way.learner.observe(t, *way.batch(t))
+        if end:
+            near(way.learner.parameters, *end[0])
+    return way.learner
 
 
 def place(way, *w):
@@ -65,42 +76,29 @@ def place(way, *w):
         way.learner.parameters[0].copy_(torch.tensor([w], dtype=torch.float64))
 
 
-def observe(way, t, *w):
-    """Learn the batch of step t from these weights on."""
-    place(way, *w)
-    way.learner.observe(t, *way.batch(t))
-
-
 def near(tensors, *expected):
     torch.testing.assert_close(tensors[0].detach().flatten(), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_running_ewc_by_hand():
-    """g_A² = (1/4, 0), g_B² = (1/100, 1/25); F is updated before steps 1 and 3, K = 2 and α = 3/4.
+NOWHERE = (0, 0)
 
-    F = 3/4·(g_A²)/2 = (3/32, 0), then 1/4·F + 3/4·(g_B² + g_A²)/2 = (3/128 + 3/8·26/100, 3/8·1/25). Scaled, (1, 0).
-    Away from θ* = 0 by (0, 3) nothing pulls, and by (d, 0) 2λd does. With γ = 0 the next change keeps no old F.
+
+def test_running_ewc_by_hand():
+    """g_A² = (1/4, 0), g_B² = (1/100, 1/25); F is updated before steps 1, 3 and 5, K = 2 and α = 3/4.
+
+    F = 3/4·(g_A²)/2 = (3/32, 0), then 1/4·F + 3/4·(g_B² + g_A²)/2 = (3/128 + 3/8·26/100, 3/8·1/25). From θ* = 0 on,
+    at d, the penalty has the gradient 2λF·d, 2λ = 1/4. With γ = 0 the next change keeps no old F: that is 1/4·F + 3/32 by
+    step 4 alone, as step 3's square was cleared.
     """
-    options = {"strength": 1 / 8, "fisher": {"interval": 2, "decay": 3 / 4}}
-    way = two_weights(EWC | options, [A, B, A, A, A, B, A], [4, 6])
-    observe(way, 0, 0, 0)
-    near(way.learner.running.value, 0, 0)
-    observe(way, 1, 0, 0)
-    near(way.learner.running.value, 3 / 32, 0)
-    observe(way, 2, 0, 0)
-    observe(way, 3, 0, 0)
-    first = 3 / 128 + 3 / 8 * 26 / 100
-    near(way.learner.running.value, first, 3 / 200)
-    place(way, 0, 0)
-    way.learner.task_change(4)
-    near(way.learner.fisher, first, 3 / 200)
-    near(way.learner.pulls[-1][0], 1, 0)
-    observe(way, 4, 0, 3)
-    near(way.learner.parameters, 1 / 4, 3)  # -lr·g_A alone
-    observe(way, 5, 2, -1)  # B has w·x = 0 here as well
-    near(way.learner.parameters, 2 - 1 / 2 * (1 / 10 + 2 / 8 * 2), -1 - 1 / 2 * 1 / 5)
-    way.learner.task_change(6)
-    near(way.learner.fisher, first / 4 + 3 / 32, 3 / 800)  # the square of step 4 alone: step 3's was cleared
+    learner = EWC | {"strength": 1 / 8, "fisher": {"interval": 2, "decay": 3 / 4}, "normalise": False}
+    f, g = 3 / 128 + 3 / 8 * 26 / 100, 3 / 200
+    steps = [
+        *4 * [(NOWHERE,)],
+        ((0, 3), (1 / 4, 3 - 1 / 2 * 1 / 4 * g * 3)),
+        ((2, -1), (2 - 1 / 2 * (1 / 10 + 1 / 4 * f * 2), -1 - 1 / 2 * (1 / 5 - 1 / 4 * g))),  # B has w·x = 0 here too
+        ((2, -1), (2 - 1 / 2 * (1 / 10 + 1 / 4 * (f / 4 + 3 / 32) * 2), -1 - 1 / 2 * (1 / 5 - 1 / 4 * g / 4))),
+    ]
+    by_hand(learner, [A, B, A, A, A, B, B], [4, 6], [NOWHERE, NOWHERE], steps)
 
 
 @pytest.mark.parametrize("clip", [True, False])
@@ -112,24 +110,13 @@ def test_pi_by_hand(gradient, clip):
     Then B at w = 0 has the penalty's gradient 2Ω·(-1/4, 1/2) = (-0.52, 0.064), the whole one is (-0.42, 0.264), the
     step (0.21, -0.132). Against g_B the first weight's ω is -0.021 and is clipped; the second's is 0.0264.
     """
-    way = two_weights(
-        PI | {"strength": 1.0, "damping": 1 / 16, "gradient": gradient, "clip": clip}, [A, B, B, A], [2, 3]
-    )
-    way.learner.anchor = [torch.zeros_like(p) for p in way.learner.parameters]
-    observe(way, 0, 0, 0)
-    near(way.learner.path, 1 / 8, 0)
-    observe(way, 1, 0, 0)
-    near(way.learner.path, 0.13, 0.02)
-    place(way, 1 / 4, -1 / 2)
-    way.learner.task_change(2)
-    near(way.learner.importance, 1.04, 0.064)
-    observe(way, 2, 0, 0)
-    near(way.learner.parameters, 0.21, -0.132)
+    learner = PI | {"strength": 1.0, "damping": 1 / 16, "gradient": gradient, "clip": clip}
     path = (-0.021, 0.0264) if gradient == "task" else (0.42**2 / 2, 0.264**2 / 2)
-    near(way.learner.path, *path)
-    way.learner.task_change(3)
-    gained = (0.0 if clip and gradient == "task" else path[0] / (0.04**2 + 1 / 16), path[1] / (0.368**2 + 1 / 16))
-    near(way.learner.importance, 1.04 + gained[0], 0.064 + gained[1])
+    first = 0.0 if clip and gradient == "task" else path[0] / (0.04**2 + 1 / 16)
+    omega = 1.04 + first, 0.064 + path[1] / (0.368**2 + 1 / 16)
+    end = -1 / 2 * (-1 / 2 + 2 * omega[0] * -0.21), 1 - 1 / 2 * 2 * omega[1] * (1 + 0.132)
+    steps = [(NOWHERE, (1 / 4, 0)), (NOWHERE, (-1 / 20, -1 / 10)), (NOWHERE, (0.21, -0.132)), ((0, 1), end)]
+    by_hand(learner, [A, B, B, A], [2, 3], [(1 / 4, -1 / 2), (0.21, -0.132)], steps)
 
 
 @pytest.mark.parametrize("reset", [True, False])
@@ -139,20 +126,15 @@ def test_mas_by_hand(per, reset):
 
     The first task is {A, B} and {A}, three items; the second is B alone.
     """
-    way = two_weights(MAS | {"strength": 1.0, "per": per, "reset": reset}, [A, B, A, B, A], [3, 4], batch=2)
-    way.step()
-    way.step()
-    place(way, 1, -2)
-    way.learner.task_change(2)
-    first = ((1.76 if per == "batch" else 2.24) / 3 + 2 / 3, 0.48 / 3)
-    near(way.learner.importance, *first)
-    near(way.learner.parameters, 1, -2)
-    observe(way, 2, 0, 0)
-    gradient = (1 / 10 + 2 * first[0] * -1, 1 / 5 + 2 * first[1] * 2)
-    near(way.learner.parameters, -gradient[0] / 2, -gradient[1] / 2)
-    place(way, 1, -2)
-    way.learner.task_change(3)
-    near(way.learner.importance, 0.24 + (not reset) * first[0], 0.48 + (not reset) * first[1])
+    first = (1.76 if per == "batch" else 2.24) / 3 + 2 / 3, 0.48 / 3
+    second = 0.24 + (not reset) * first[0], 0.48 + (not reset) * first[1]
+    steps = [
+        *2 * [(NOWHERE,)],
+        (NOWHERE, (-1 / 2 * (1 / 10 - 2 * first[0]), -1 / 2 * (1 / 5 + 4 * first[1]))),
+        (NOWHERE, (-1 / 2 * (-1 / 2 - 2 * second[0]), -1 / 2 * 4 * second[1])),
+    ]
+    learner = MAS | {"strength": 1.0, "per": per, "reset": reset}
+    by_hand(learner, [A, B, A, B, A], [3, 4], 2 * [(1, -2)], steps, batch=2)
 
 
 @pytest.mark.parametrize("published", [False, True])
@@ -166,32 +148,13 @@ def test_rwalk_by_hand(published):
     (1/2, 0), which is (1/4, 0) along the former.
     """
     options = {"strength": 1 / 8, "damping": 1 / 16, "interval": 2, "decay": 1 / 2, "published": published}
-    way = two_weights(RWALK | options, [A, B, A, B, A, A, A], [4, 6])
-    observe(way, 0, 0, 0)
-    near(way.learner.path, 1 / 8, 0)
-    observe(way, 1, 0, 0)
-    near(way.learner.gain, 2, 0)
-    near(way.learner.fisher.value, 1 / 16, 0)
-    observe(way, 2, 0, 0)
-    near(way.learner.path, 0.13, 0.02)
-    observe(way, 3, 1, -1 / 2)
-    score = (2 + 0.13 / (3 / 32 if published else 1 / 8), 0.32)
-    near(way.learner.gain, *score)
-    fisher = (1 / 32 + (0.26 if published else 0.51) / 4, 0.01)
-    near(way.learner.fisher.value, *fisher)
-    place(way, 1, 0)
-    way.learner.task_change(4)
-    near(way.learner.score, *score)
-    near(way.learner.importance, 2, 0)
-    observe(way, 4, 0, 0)
-    near(way.learner.parameters, 1 / 2, 0)
-    near(way.learner.path, 1 / 4, 0)
-    observe(way, 5, 1 / 2, 0)
-    gain = 1 / 4 / ((1 / 2 if published else 1) * fisher[0] / 4 + 1 / 16)
-    near(way.learner.gain, gain, 0)
-    way.learner.task_change(6)
-    mean = ((score[0] + gain) / 2, 0.32 / 2)
-    near(way.learner.score, *(mean if published else (score[0] + mean[0], 0.32 + mean[1])))
+    steps = [*3 * [(NOWHERE,)], ((1, -1 / 2),), (NOWHERE, (1 / 2, 0)), ((1 / 2, 0),), (NOWHERE,)]
+    learner = by_hand(RWALK | options, [A, B, A, B, A, A, A], [4, 6], [(1, 0), (1 / 2, 0)], steps)
+    score = 2 + 0.13 / (3 / 32 if published else 1 / 8), 0.32
+    fisher = 1 / 32 + (0.26 if published else 0.51) / 4
+    gain = 1 / 4 / ((1 / 2 if published else 1) * fisher / 4 + 1 / 16)
+    mean = (score[0] + gain) / 2, 0.32 / 2
+    near(learner.score, *(mean if published else (score[0] + mean[0], 0.32 + mean[1])))
 
 
 # --- scaled to [0, 1] ----------------------------------------------------------------------------------------
