@@ -5,15 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from test_importances import EWC as RUNNING_EWC
 from test_importances import MAS_PUBLISHED
 from tiny import CHUNKS, CPU, EMBEDDING, OPTIONS, RESNET, Way, images, known, made, two_tasks
-from torch import nn
 
 from clpapers.runs import loop, nets
 from clpapers.runs.nets import heads
-from clpapers.runs.nets.stacked import stack
 
 DATA = images(classes=4, items=7, shape=(8, 8, 1))
 ONE_HOT = dataclasses.replace(DATA, attributes=np.eye(4, dtype=np.float32))
@@ -35,24 +32,6 @@ def test_it_begins_as_in_the_authors_code_and_learns_no_attributes():
     assert head.bias.tolist() == pytest.approx([0.1] * 50)
     assert {name: tuple(p.shape) for name, p in head.named_parameters()} == {"weight": (85, 160), "bias": (50,)}
     assert torch.equal(head.attributes, table)
-
-
-def test_with_one_hot_attributes_it_is_the_linear_head():
-    """Logits and gradients; classes are attributes in another sequence for each seed."""
-    seeds, features = [0, 1, 2], torch.rand(5, 9, dtype=torch.float64)
-    tables = [torch.eye(4, dtype=torch.float64)[torch.randperm(4)] for _ in seeds]
-    plain = stack(lambda: nn.Linear(3, 4), seeds).double().net
-    ours = stack(lambda table: heads.make("joint_embedding", 3, 4, table), seeds, tables).double().net
-    lookups = torch.stack(tables).view(*ours.attributes.shape).mT
-    ours.weight.data, ours.bias.data = lookups @ plain.weight.data, plain.bias.data.clone()
-    y = torch.randint(0, 4, (15,))
-    for head in (plain, ours):
-        said = head(features)
-        F.cross_entropy(said.view(-1, 4), y).backward()
-        head.said = said.detach()
-    torch.testing.assert_close(ours.said, plain.said)
-    torch.testing.assert_close(ours.weight.grad, lookups @ plain.weight.grad)
-    torch.testing.assert_close(ours.bias.grad, plain.bias.grad)
 
 
 TREATED = {name: {"name": name, **OPTIONS[name]} for name in ("single", "icarl", "ewc", "a_gem", "gmed")}

@@ -32,7 +32,7 @@ from clpapers.streams import orders
 BINARY = {"name": "binary", "temperature": 2.0}
 ICARL = {"name": "icarl", "loss": BINARY, "space": "features", "exemplars": "batch"}
 SOFTMAX = {"name": "softmax", "strength": 0.7}
-REHEARSED = {"name": "cross_entropy", "exemplars": 14}
+REHEARSED = {"name": "cross_entropy"}
 BY_TASK = {"name": "icarl", "loss": SOFTMAX, "space": "logits", "exemplars": "task"}
 KINDS = {"name": "icarl_by_tasks", "loss": BINARY}
 DATA = images(classes=6, items=7)
@@ -91,28 +91,39 @@ def test_herding_is_brute_force(count, m):
         assert herd(features, m).tolist() == herded(features, m)
 
 
-@pytest.mark.parametrize("budget", [6, 14, 100])
-@pytest.mark.parametrize("due", ["batch", "batch_alone"])
-def test_only_the_batchs_classes_are_herded_anew(due, budget):
-    """From the batch, and what they had, by the net after its step; the others keep their first m, in their order."""
-    way = on_its_way(memory=budget, learner=ICARL | {"exemplars": due}, **MIXTURE)
+@pytest.mark.parametrize("budget", [6, 14, 40, 1000])
+@pytest.mark.parametrize(
+    ("learner", "changed"),
+    [(ICARL, MIXTURE), (ICARL | {"exemplars": "batch_alone"}, MIXTURE), (KINDS, THROUGH_PIXELS), (KINDS, THREE)],
+    ids=["batch", "batch alone", "by tasks", "by tasks of own classes"],
+)
+def test_only_the_batchs_classes_are_herded_anew(learner, changed, budget):
+    """From the batch, and what they had, by the net after its step; the others keep their first m, in their order.
+
+    By tasks, the classes of each task are herded apart: a domain that is over keeps its exemplars.
+    """
+    way = on_its_way(memory=budget, learner=learner, **changed)
+    apart, before = K if learner["name"] == "icarl_by_tasks" else 0, {}
     for t in range(len(way.changes)):
-        before = kept(way.learner)
         way.step()
-        now = way.setting.step(t)
-        batch = list(zip(way.setting.items[0, now].tolist(), way.setting.labels[0, now].tolist()))
-        exemplars = kept(way.learner)
-        m, net = budget // len(exemplars), copy.deepcopy(way.learner.net).eval()
+        now, exemplars = way.setting.step(t), kept(way.learner)
+        kinds = (way.setting.tasks * apart + way.setting.labels)[0, now].tolist()
+        batch = list(zip(way.setting.items[0, now].tolist(), kinds))
+        m, net = max(budget // len({*before, *kinds}), 1), copy.deepcopy(way.learner.net).eval()
+        assert set(exemplars) == {*before, *kinds}
         for c, items in exemplars.items():
-            had = before.get(c, []) if due == "batch" else []
+            had = [] if learner.get("exemplars") == "batch_alone" else before.get(c, [])
             pool = had + [item for item, of in batch if of == c]
-            if c in {of for _, of in batch}:
+            if c in kinds:
                 with torch.no_grad():
                     features = F.normalize(net.net[:-1](seen(way, pool)), dim=1).numpy()
                 assert_herded(features, [pool.index(item) for item in items])
-                assert len(items) == min(m, len(pool))
+                assert len(set(items)) == len(items) == min(m, len(pool))
             else:
                 assert items == before[c][:m]
+        before = exemplars
+    counts = np.bincount([c % K for c, items in before.items() for _ in items], minlength=K)
+    assert way.learner.memory_use(0)["per_class"] == counts.tolist()
 
 
 # --- training ----------------------------------------------------------------------------------------------
@@ -162,16 +173,17 @@ def test_training_equals_the_plain_implementation(learner, changed, net, train):
 
 @pytest.mark.parametrize("train", ["none", "oracle"])
 @pytest.mark.parametrize("count", [3, 99])
-def test_rehearsed_exemplars_weigh_by_their_number(count, train):
+@pytest.mark.parametrize(("learner", "changed"), [(ICARL, THREE), (KINDS, THROUGH_PIXELS)], ids=["icarl", "by tasks"])
+def test_rehearsed_exemplars_weigh_by_their_number(learner, changed, count, train):
     """From the first change on, so many, drawn by the seed, or all there are; all classes compete for them."""
-    way = on_its_way(learner=ICARL | {"loss": REHEARSED | {"exemplars": count}}, train=train, memory=12)
+    way = on_its_way(learner=learner | {"loss": REHEARSED | {"exemplars": count}}, train=train, memory=12, **changed)
     rng = generator(0, "exemplars")
 
     def loss(net, t, x, y):
         of_batch, stored = cross_entropy(net(x), y, way.mask(t)), kept(way.learner)
         if not way.changes[: t + 1].any():
             return of_batch
-        both = [(item, c) for c, items in stored.items() for item in items]
+        both = [(item, c % K) for c, items in stored.items() for item in items]
         items, labels = zip(*[both[i] for i in rng.permutation(len(both))[:count]])
         of_exemplars = F.cross_entropy(net(seen(way, items)), torch.tensor(labels))
         return (len(y) * of_batch + len(items) * of_exemplars) / (len(y) + len(items))
@@ -334,45 +346,3 @@ def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means()
         assert all(tests["correct"][before][k] == [4, 0] for before in range(k))
         assert tests["correct"][k][k][1] > 0
     assert result["memory"]["items"] == 12
-
-
-# --- exemplars of each class of each task --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("train", ["none", "oracle"])
-@pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "random"}], ids=lambda order: order["name"])
-@pytest.mark.parametrize("loss", [BINARY, REHEARSED], ids=lambda loss: loss["name"])
-def test_it_is_icarl_where_no_class_is_of_two_tasks(loss, order, train):
-    changed = {"order": order | {"length": None}, "train": train, "memory": 14}
-    ways = [on_its_way(learner=learner | {"loss": loss}, **changed) for learner in (ICARL, KINDS)]
-    icarl, mine = (way.walk() for way in ways)
-    assert_same_net(mine.net, icarl.net)
-    assert {kind % K: items for kind, items in kept(mine).items()} == kept(icarl)
-    assert mine.memory_use(0) == icarl.memory_use(0)
-    torch.testing.assert_close(*(heard(way, torch.arange(42)) for way in ways))
-
-
-@pytest.mark.parametrize("memory", [12, 40, 1000])
-def test_a_domain_that_is_over_keeps_its_exemplars(memory):
-    """Of each class of each task ⌊budget / kinds⌋, at least one, all shown in that task."""
-    way = on_its_way(learner=KINDS, memory=memory, **THROUGH_PIXELS)
-    stream, tasks, labels = (each[0].tolist() for each in (way.setting.items, way.setting.tasks, way.setting.labels))
-    before = {}
-    for t in range(len(way.changes)):
-        way.step()
-        end = way.setting.step(t).stop
-        shown = {}
-        for item, task, label in zip(stream[:end], tasks, labels):
-            shown.setdefault(task * K + label, set()).add(item)
-        exemplars = kept(way.learner)
-        assert set(exemplars) == set(shown)
-        m = max(memory // len(shown), 1)
-        for kind, items in exemplars.items():
-            assert set(items) <= shown[kind]
-            assert len(set(items)) == len(items) <= m
-            if kind // K < tasks[end - 1]:
-                assert items == before[kind][:m]
-        before = exemplars
-    assert len(before) == 18
-    counts = torch.bincount(torch.tensor([kind % K for kind, items in before.items() for _ in items]), minlength=K)
-    assert way.learner.memory_use(0)["per_class"] == counts.tolist()

@@ -80,14 +80,14 @@ def near(tensors, *expected):
     torch.testing.assert_close(tensors[0].detach().flatten(), torch.tensor(expected, dtype=torch.float64))
 
 
-NOWHERE = (0, 0)
+NAN, NOWHERE = float("nan"), (0, 0)
 
 
 def test_running_ewc_by_hand():
     """g_A² = (1/4, 0), g_B² = (1/100, 1/25); F is updated before steps 1, 3 and 5, K = 2 and α = 3/4.
 
-    F = 3/4·(g_A²)/2 = (3/32, 0), then 1/4·F + 3/4·(g_B² + g_A²)/2 = (3/128 + 3/8·26/100, 3/8·1/25). From θ* = 0 on,
-    at d, the penalty has the gradient 2λF·d, 2λ = 1/4. With γ = 0 the next change keeps no old F: that is 1/4·F + 3/32 by
+    F = 3/4·(g_A²)/2 = (3/32, 0), then 1/4·F + 3/4·(g_B² + g_A²)/2 = (3/128 + 3/8·26/100, 3/8·1/25). Away from θ* = 0
+    by d the penalty has the gradient 2λF·d, 2λ = 1/4. With γ = 0 the next change keeps no old F: it is 1/4·F + 3/32 by
     step 4 alone, as step 3's square was cleared.
     """
     learner = EWC | {"strength": 1 / 8, "fisher": {"interval": 2, "decay": 3 / 4}, "normalise": False}
@@ -160,17 +160,21 @@ def test_rwalk_by_hand(published):
 # --- scaled to [0, 1] ----------------------------------------------------------------------------------------
 
 
-def test_each_seed_is_scaled_over_all_its_parameters():
-    """Seed 0 holds 1, 3 and 5, seed 1 equal numbers, seed 2 something that is none."""
-    importance = [torch.tensor([[1.0, 3.0], [7.0, 7.0], [1.0, torch.nan]]), torch.tensor([[[5.0]], [[7.0]], [[2.0]]])]
-    first, second = min_max(importance, 3)
-    assert first[:2].tolist() == [[0, 0.5], [0, 0]]
-    assert second[:2].tolist() == [[[1]], [[0]]]
-    assert first[2].isnan().all()
-    assert second[2].isnan().all()
-    first, second = min_max([torch.tensor([1.0, 3.0]), torch.tensor([[5.0]])], 1)  # no seed axis
-    assert first.tolist() == [0, 0.5]
-    assert second.tolist() == [[1]]
+@pytest.mark.parametrize(
+    ("importance", "seeds", "expected"),
+    [
+        # seed 0 holds 1, 3 and 5, seed 1 equal numbers, seed 2 something that is none
+        (
+            ([[1.0, 3.0], [7.0, 7.0], [1.0, NAN]], [[[5.0]], [[7.0]], [[2.0]]]),
+            3,
+            ([0, 0.5, 0, 0, NAN, NAN], [1, 0, NAN]),
+        ),
+        (([1.0, 3.0], [[5.0]]), 1, ([0, 0.5], [1])),  # no seed axis
+    ],
+)
+def test_each_seed_is_scaled_over_all_its_parameters(importance, seeds, expected):
+    found = min_max([torch.tensor(each) for each in importance], seeds)
+    assert [each.flatten().tolist() for each in found] == [pytest.approx(each, nan_ok=True) for each in expected]
 
 
 # --- against plain loops -------------------------------------------------------------------------------------

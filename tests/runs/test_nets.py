@@ -69,23 +69,6 @@ def test_copies_are_of_images_alone():
     assert mirrored(given | {"copies": 3}, (1, 28, 28)) == {"name": "mlp", "hidden": [4, 5]}
 
 
-def test_of_all_input_sizes_only_those_about_three_channels_make_the_printed_widths():
-    """As above, of nets of n inputs: (n + 1)·w + (w + 1)·w + (w + 1)·10 parameters. 3 × 28 × 28 = 2352."""
-
-    def size(inputs, width, models=1):
-        return models * ((inputs + 1) * width + (width + 1) * width + (width + 1) * 10)
-
-    net = nets.build({"name": "mlp", "hidden": [30, 30]}, (1, 28, 28), 10)
-    assert size(784, 30) == sum(p.numel() for p in net.parameters())
-    printed = {2: 214, 3: 146, 5: 90, 15: 30}
-    found = [
-        n
-        for n in range(100, 5000)
-        if all(size(n, w, m) <= size(n, 400) < size(n, w + 1, m) for m, w in printed.items())
-    ]
-    assert found == list(range(2309, 2378))
-
-
 # --- the least image and the fewest items of a training batch -------------------------------------------------
 
 OF_EVERY_NET = pytest.mark.parametrize("net", NETS, ids=lambda net: "-".join(map(str, net.values())))
@@ -130,7 +113,8 @@ def decoder(image, width=2):
 
 @pytest.mark.parametrize("image", [[3, 32, 32], [1, 28, 28], [3, 8, 8], [2, 7, 12]])
 def test_a_decoder_makes_images_that_are_other_ones_at_each_place(image):
-    made = decoder(image).eval()(torch.randn(5, 6, 1, 1))
+    torch.manual_seed(0)
+    made = decoder(image, width=8).eval()(torch.randn(5, 6, 1, 1))
     assert made.shape == (5, *image)
     assert (made.std(dim=0) > 0).all()
     assert (made.std(dim=(2, 3)) > 0).all()

@@ -15,9 +15,9 @@ from clpapers.runs.scenario import ScenarioError
 NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
 
 
-def spec_of(every=20, *, epochs=2, batch=7, net=NET, learner="offline"):
-    options = {"epochs": epochs, "batch": batch} if learner == "offline" else {}
-    spec = cell(learner, options, batch=1, optimizer="adam", learning_rate=2e-3) | {"net": net}
+def spec_of(every=20, *, batch=7, net=NET):
+    options = {"epochs": 2, "batch": batch}
+    spec = cell("offline", options, batch=1, optimizer="adam", learning_rate=2e-3) | {"net": net}
     spec["evaluation"] |= {"every": every, "points": 1}
     return spec
 
@@ -40,7 +40,7 @@ class Mask(nn.Module):
         return x * kept / 0.75
 
 
-def plain_net(seed, batch_norm=True, dropout=0.25):
+def plain_net(seed):
     """ExStream's net of 192 values, 11, 6 and 4 units, layer by layer, of one seed for PyTorch."""
     rng = torch.Generator().manual_seed(int(generator(seed, "dropout").integers(2**63)))
     torch.manual_seed(seed)
@@ -49,9 +49,7 @@ def plain_net(seed, batch_norm=True, dropout=0.25):
         linear = nn.Linear(n_in, n_out)
         linear.weight.data.normal_(0, np.sqrt(2 / (n_in + n_out)))
         linear.bias.data.fill_(1)
-        norm = [nn.BatchNorm1d(n_out)] if batch_norm else []
-        drop = [Mask(rng)] if dropout else []
-        layers += [linear] if n_out == 4 else [linear, *norm, nn.ELU(), *drop]
+        layers += [linear] if n_out == 4 else [linear, nn.BatchNorm1d(n_out), nn.ELU(), Mask(rng)]
     return nn.Sequential(*layers).double().train()
 
 
@@ -111,21 +109,3 @@ def test_one_item_is_too_few_for_batch_norm_alone(data, streams):
         loop.train(spec_of(every=1), data, streams, CPU)
     (result,) = loop.train(spec_of(every=1, net=NET | {"batch_norm": False}), data, {0: streams[0]}, CPU)
     assert result["events"]["time"] == list(range(1, 54))
-
-
-# --- its net ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_the_online_net_is_the_plain_one_item_by_item(optimizer, data, streams):
-    """`single` on the net without batch norm, one item a step, each once."""
-    spec = spec_of(learner="single", net=NET | {"batch_norm": False})
-    spec["budget"]["optimizer"] = optimizer
-    ours = Way(spec, data, [streams[1]])
-    plain = plain_net(ours.setting.init()[0], batch_norm=False)
-    descent = ours.optimizer(plain)
-    for t in range(30):
-        x, y = (each[0] for each in ours.batch(t))
-        descend(descent, F.cross_entropy(plain(x), y))
-    ours.walk(until=30)
-    assert_same_net(ours.learner.net, plain)
