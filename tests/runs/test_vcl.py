@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+from plain_loop import PlainPosterior, descend
 from tiny import CHUNKS, Way, cross_entropy, images, split, stream, two_tasks
-from torch.distributions import Categorical, Normal, kl_divergence
+from torch.distributions import Categorical, Normal
 
 from clpapers.randomness import generator
 from clpapers.runs.learners.vcl_coreset import k_center
@@ -40,111 +40,48 @@ def way(learner=VCL, train="none", seeds=(0, 1), order=THREE, streams=None, grad
     return Way(spec, DATA, streams or [orders.make(order, DATA.train_y, seed, 16) for seed in seeds])
 
 
-class Plain:
-    """One seed's VCL: lists of weights and biases, torch's normals, samples in a loop."""
-
-    def __init__(self, way, s):
-        self.way, self.s, self.seed = way, s, way.setting.seeds[s]
-        self.options = way.spec["learner"]
-        self.mean = [p.detach().clone() for p in way.ordinary(s=s).parameters()]
-        self.log_variance = [torch.full_like(p, self.options["initial_variance"]).log() for p in self.mean]
-        self.prior = self.standard()
-        self.begun = set()
-
-    def standard(self):
-        return [Normal(torch.zeros_like(p), 1.0) for p in self.mean]
-
-    def posterior(self):
-        return [Normal(m.detach().clone(), (v.detach() / 2).exp()) for m, v in zip(self.mean, self.log_variance)]
-
-    def logits(self, x):
-        """By each of the nets that answer after the last step, [K, B, C]."""
-        noise = torch.Generator().manual_seed(self.way.setting.init(f"predictions {len(self.said)}")[self.s])
-        return torch.stack([self.says(net, x) for net in self.drawn(noise, self.options["prediction_samples"])])
-
-    def chance(self, purpose):
-        noise = torch.Generator().manual_seed(self.way.setting.init(f"{purpose} weights")[self.s])
-        return noise, generator(self.seed, f"{purpose} items")
-
-    def drawn(self, noise, samples):
-        """So many nets, from one row of noise each, as flat as a net's numbers are."""
-        sizes = [p.numel() for p in self.mean]
-        rows = torch.empty(samples, sum(sizes), dtype=torch.float64).normal_(generator=noise)
-        for row in rows:
-            parts = [e.view_as(p) for e, p in zip(row.split(sizes), self.mean)]
-            yield [m + (v / 2).exp() * e for m, v, e in zip(self.mean, self.log_variance, parts)]
-
-    @staticmethod
-    def says(net, x):
-        hidden = x.flatten(1)
-        for i in range(0, len(net), 2):
-            hidden = F.linear(hidden.relu() if i else hidden, net[i], net[i + 1])
-        return hidden
-
-    def batches(self, x, y, rng, epochs):
-        for _ in range(epochs):
-            size = self.options["batch"]
-            order = range(len(x)) if size == "full" else rng.permutation(len(x)).tolist()
-            size = len(x) if size == "full" else size
-            for start in range(0, len(x), size):
-                chosen = list(order[start : start + size])
-                yield x[chosen], y[chosen]
+class Plain(PlainPosterior):
+    """One seed's VCL: torch's normals, samples in a loop."""
 
     def fit(self, x, y, allowed, chance, epochs, prior=None):
-        noise, rng = chance
-        trained = self.mean + (self.log_variance if prior else [])
+        noise, items = chance
+        trained = [self.mean, self.log_variance] if prior else [self.mean]
         for p in trained:
             p.requires_grad_()
         optimizer = torch.optim.Adam(trained, lr=0.02)
-        for x_, y_ in self.batches(x, y, rng, epochs):
-            optimizer.zero_grad()
-            if prior:
-                loss = self.options["prior_weight"] * self.kl(prior, allowed) / len(x)
-                for net in self.drawn(noise, self.options["samples"]):
-                    loss = loss + cross_entropy(self.says(net, x_), y_, allowed) / self.options["samples"]
-            else:
-                loss = cross_entropy(self.says(self.mean, x_), y_, allowed)
-            loss.backward()
-            optimizer.step()
+        for batches in self.epochs(len(x), self.options["batch"], items, epochs):
+            for now in batches:
+                rows = self.drawn(self.options["samples"], noise) if prior else [self.mean]
+                loss = sum(cross_entropy(self.logits(row, x[now]), y[now], allowed) for row in rows) / len(rows)
+                if prior:
+                    loss = loss + self.options["prior_weight"] * self.kl(prior, allowed) / len(x)
+                descend(optimizer, loss)
         for p in trained:
             p.requires_grad_(False)
 
-    def kl(self, prior, allowed):
-        q = [Normal(m, (v / 2).exp()) for m, v in zip(self.mean, self.log_variance)]
-        each = [kl_divergence(*pair) for pair in zip(q, prior)]
-        return sum(part.sum() for part in each[:-2]) + sum(part[allowed].sum() for part in each[-2:])
-
-    def walk(self, coresets=None):
+    def walk(self, coresets=()):
         """All tasks, without the items of their coresets, whose places are given by task; notes what is said before."""
-        chance, self.said = self.chance("variational"), []
+        self.said, begun = [], set()
         for t in range(self.way.t):
             x, y = (part[self.s] for part in self.way.batch(t))
-            allowed = self.way.mask(t, self.s)
-            self.said.append(self.says(self.mean, x))
+            allowed, chance = self.way.mask(t, self.s), (self.noise, self.items)
+            self.said.append(self.logits(self.mean, x))
             if t == 0:
                 self.fit(x, y, allowed, chance, self.options["epochs"])
             rest = [i for i in range(len(x)) if i not in (coresets[t] if coresets else ())]
-            standard = self.options.get("prior") == "standard"
-            prior = self.standard() if standard or t == 0 else self.before(allowed)
-            self.begun |= set(allowed)
+            prior = self.standard
+            if t and self.options.get("prior") != "standard":  # the posterior, but for heads that never competed
+                old, new = self.used(begun), Normal(self.mean.clone(), (self.log_variance / 2).exp())
+                prior = Normal(new.loc.where(old, 0), new.scale.where(old, 1))
+            begun |= set(allowed)
             if t and "task_variance" in self.options:
-                self.narrow(math.log(self.options["task_variance"]), allowed)
+                self.log_variance[self.used(allowed)] = math.log(self.options["task_variance"])
             self.fit(x[rest], y[rest], allowed, chance, self.options["epochs"], prior)
         return self
 
-    def narrow(self, log_variance, allowed):
-        for part in self.log_variance[:-2]:
-            part.fill_(log_variance)
-        for part in self.log_variance[-2:]:
-            part[allowed] = log_variance
-
-    def before(self, allowed):
-        """The posterior; N(0, 1) for heads that never competed."""
-        new = [c for c in allowed if c not in self.begun]
-        prior = self.posterior()
-        for part in prior[-2:]:
-            part.loc[new], part.scale[new] = 0, 1
-        return prior
+    def nets(self):
+        """Those that answer after the last step."""
+        return self.drawn(self.options["prediction_samples"], self.source(f"predictions {len(self.said)}"))
 
 
 def drawn_answers(way, x, tasks):
@@ -195,8 +132,7 @@ def test_training_and_answers_are_the_plain_loops(learner, train, until):
         kept = places(ours, s)
         plain = Plain(ours, s).walk(kept)
         for mine, theirs in ((q.mean, plain.mean), (q.log_variance, plain.log_variance)):
-            flat = torch.cat([p.flatten() for p in theirs])
-            torch.testing.assert_close(mine[s].detach(), flat, rtol=1e-6, atol=1e-9)
+            torch.testing.assert_close(mine[s].detach(), theirs, rtol=1e-6, atol=1e-9)
         for t, (step, expected) in enumerate(zip(said, plain.said)):
             torch.testing.assert_close(step.logits[s], expected)
             torch.testing.assert_close(step.loss[s], cross_entropy(expected, ours.batch(t)[1][s], ours.mask(t, s)))
@@ -205,18 +141,18 @@ def test_training_and_answers_are_the_plain_loops(learner, train, until):
             coresets = [tuple(torch.cat(part) for part in zip(*coresets))]
         answering = [copy.deepcopy(plain) for _ in coresets or [plain]]
         for t, (items, labels) in enumerate(coresets):
-            prior = plain.standard() if learner["prior"] == "standard" else plain.posterior()
+            prior = plain.standard if learner["prior"] == "standard" else plain.normal()
             chance = plain.chance(f"coreset after {until}")
             answering[t].fit(items, labels, ours.mask(t, s), chance, learner["coreset_epochs"], prior)
         heads = ours.setting.task_classes[s] if train == "oracle" else [torch.ones(6, dtype=torch.bool)]
         for i, task in enumerate(tasks[s].tolist()):
             own = [*answering, plain][task] if len(answering) > 1 else answering[0]
-            logits = own.logits(x[s, [i]])[:, 0]
+            logits = torch.stack([own.logits(row, x[s, [i]])[0] for row in own.nets()])
             for head in heads:
                 expected = logits[:, head].softmax(dim=1).mean(dim=0)
                 torch.testing.assert_close(heard[s, i, head], expected, rtol=1e-5, atol=1e-9)
-        p = (answering[0] if train == "none" else plain).logits(x[s]).softmax(dim=2)
-        expected = Categorical(p.mean(dim=0)).entropy() - Categorical(p).entropy().mean(dim=0)
+        own = answering[0] if train == "none" else plain
+        _, expected = own.answers(own.nets(), x[s])
         torch.testing.assert_close(uncertainty[s], expected, rtol=1e-5, atol=1e-9)
 
 
@@ -301,7 +237,7 @@ def test_a_task_that_comes_again_brings_no_other_coreset():
     assert kept.keys() == {0, 1}
     again = [[i for i, item in enumerate(indices[28 * t : 28 * t + 28]) if item in kept[t % 2]] for t in range(4)]
     plain = Plain(ours, 0).walk(again)
-    torch.testing.assert_close(ours.learner.posterior.mean[0].detach(), torch.cat([p.flatten() for p in plain.mean]))
+    torch.testing.assert_close(ours.learner.posterior.mean[0].detach(), plain.mean)
     assert ours.learner.memory_use(0)["items"] == 14
 
 
@@ -338,29 +274,23 @@ EARLY = {"batches": 4, "size": 3, "repetitions": 3}
 
 
 def once(plain, x, y, noise, n):
-    """Plain.fit, batch by batch: both terms' mean absolute gradients of the last means, and the entropy."""
+    """As Plain.fit, batch by batch: both terms' mean absolute gradients of the last means, and the entropy."""
     plain = copy.deepcopy(plain)
-    prior, found = plain.posterior(), []
-    trained = plain.mean + plain.log_variance
-    for p in trained:
-        p.requires_grad_()
+    prior, found, everything = Normal(plain.mean.clone(), (plain.log_variance / 2).exp()), [], list(range(6))
+    trained = [p.requires_grad_() for p in (plain.mean, plain.log_variance)]
     optimizer = torch.optim.Adam(trained, lr=0.02)
     for i in range(4):
         now = slice(3 * i, 3 * i + 3)
-        nets = plain.drawn(noise, 4)
-        terms = [
-            sum(cross_entropy(plain.says(net, x[now]), y[now], list(range(6))) for net in nets) / 4,
-            plain.kl(prior, list(range(6))) / n,
-        ]
-        gradients = [torch.autograd.grad(term, trained, allow_unused=True) for term in terms]
-        found.append([torch.cat([g.flatten() for g in each[4:6]]).abs().mean().item() for each in gradients])
+        likelihood = sum(cross_entropy(plain.logits(row, x[now]), y[now], everything) for row in plain.drawn(4, noise))
+        terms = likelihood / 4, plain.kl(prior, everything) / n
+        gradients = [torch.autograd.grad(term, trained) for term in terms]
+        found.append([mean[~plain.used([])].abs().mean().item() for mean, _ in gradients])
         for p, *parts in zip(trained, *gradients):
             p.grad = sum(parts)
         optimizer.step()
         if i == 0:
-            with torch.no_grad():
-                p = torch.stack([plain.says(net, x[3:]).softmax(dim=1) for net in plain.drawn(noise, 30)])
-                entropy = Categorical(p.mean(dim=0)).entropy().mean().item()
+            p, _ = plain.answers(plain.drawn(30, noise), x[3:])
+            entropy = Categorical(p.mean(dim=0)).entropy().mean().item()
     return found, entropy
 
 
@@ -368,12 +298,7 @@ def once(plain, x, y, noise, n):
 def test_early_gradients_are_the_plain_loop(order):
     ours = way(order=order, gradients=EARLY)
     ours.walk(until=1)
-    plain = [Plain(ours, s) for s in range(2)]
-    after_one = ours.learner.posterior.now
-    for s, each in enumerate(plain):
-        sizes = [p.numel() for p in each.mean]
-        for name, flat in zip(("mean", "log_variance"), after_one):
-            setattr(each, name, [part.reshape(p.shape).clone() for part, p in zip(flat[s].split(sizes), each.mean)])
+    plain = [Plain(ours, s).walk() for s in range(2)]
     x, y = ours.batch(1)
     n = x.shape[1]
     ours.step()

@@ -2,13 +2,10 @@
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from plain_loop import descend
+from plain_loop import PlainPosterior, descend
 from tiny import CHUNKS, GAN, MLP, VGR, Way, images, split, stream, two_tasks
-from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator
 from clpapers.runs.footprint import learner_bytes
@@ -42,21 +39,14 @@ def again(seed):
 # --- a plain implementation --------------------------------------------------------------------------------
 
 
-class Plain:
+class Plain(PlainPosterior):
     """One seed: layer by layer, sample by sample, item by item."""
 
     def __init__(self, way, s):
-        self.way, self.s, self.options = way, s, way.spec["learner"]
+        super().__init__(way, s)
         self.seed = way.setting.seeds[s]
-        self.shapes = [p.shape for p in way.ordinary(s=s).parameters()]
-        self.mean = torch.nn.utils.parameters_to_vector(way.ordinary(s=s).parameters()).detach().requires_grad_()
-        self.log_variance = torch.full_like(self.mean, np.log(self.options["initial_variance"])).requires_grad_()
-        self.noise = torch.Generator().manual_seed(int(generator(self.seed, "variational weights").integers(2**63)))
-        self.items = generator(self.seed, "variational items")
-        self.gans = {}  # class → its GAN
-        self.tasks = []  # of each its classes, its permutation, those that compete
-        self.traced, self.begun = [], []
-        self.tracing = torch.Generator().manual_seed(int(generator(self.seed, "trace").integers(2**63)))
+        self.gans, self.tasks = {}, []  # class → its GAN; of each task its classes, its permutation, those that compete
+        self.traced, self.begun, self.tracing = [], [], self.source("trace")
 
     def walk(self):
         for t in range(len(self.way.changes)):
@@ -97,44 +87,20 @@ class Plain:
                 self.gans[c] = GANs(self.options["gan"], real, [(self.seed, str(c))])
                 self.gans[c].train([own], GAN["epochs"] * batches)
 
-    def logits(self, row, x):
-        parts = row.split([shape.numel() for shape in self.shapes])
-        x = x.flatten(1)
-        for i in range(0, len(parts), 2):
-            x = F.linear(x if i == 0 else F.relu(x), parts[i].view(self.shapes[i]), parts[i + 1])
-        return x
-
-    def kl(self, seen):
-        """Of the trunk, and of the outputs that ever competed."""
-        each = kl_divergence(Normal(self.mean, (self.log_variance / 2).exp()), Normal(0.0, 1.0))
-        parts = [part.view(shape) for part, shape in zip(each.split([n.numel() for n in self.shapes]), self.shapes)]
-        return sum(part.sum() for part in parts[:-2]) + sum(part[seen].sum() for part in parts[-2:])
-
     def learn(self, x, y, allowed, count, trained, seen=(), traced=None):
         """The means alone by maximum likelihood: no noise, no KL; or all, with a note before each epoch."""
-        optimizer, n = torch.optim.Adam(trained, lr=0.02), len(x)
-        batch = self.options["batch"] * (count if self.options["batch_per_task"] else 1)
-        for _ in range(self.options["epochs"]):
-            if seen:
-                self.note(traced)
-            order = self.items.permutation(n).tolist() if batch < n else list(range(n))
-            for start in range(0, n, batch):
-                chosen, losses = order[start : start + batch], []
+        optimizer = torch.optim.Adam([p.requires_grad_() for p in trained], lr=0.02)
+        size = self.options["batch"] * (count if self.options["batch_per_task"] else 1)
+        for batches in self.epochs(len(x), size, self.items, self.options["epochs"]):
+            if seen:  # the mutual information of the answers and the nets that give them
+                self.traced.append(self.answers(self.drawn(7, self.tracing), traced)[1].mean().item())
+            for chosen in batches:
+                losses = []
                 for row in self.drawn(3, self.noise) if seen else [self.mean]:
                     said = zip(self.logits(row, x[chosen]), chosen)
                     losses += [each[allowed[i]].logsumexp(0) - each[y[i]] for each, i in said]
-                descend(optimizer, sum(losses) / len(losses) + (self.kl(seen) / n if seen else 0))
-
-    def drawn(self, count, noise):
-        rows = torch.randn(count, len(self.mean), generator=noise, dtype=torch.float64)
-        return [self.mean + (self.log_variance / 2).exp() * row for row in rows]
-
-    @torch.no_grad()
-    def note(self, x):
-        """The mutual information of the answers and the nets that give them."""
-        p = torch.stack([self.logits(row, x) for row in self.drawn(7, self.tracing)]).softmax(dim=2)
-        each = Categorical(probs=p.mean(dim=0)).entropy() - Categorical(probs=p).entropy().mean(dim=0)
-        self.traced.append(each.mean().item())
+                loss = sum(losses) / len(losses)
+                descend(optimizer, loss + self.kl(self.standard, seen) / len(x) if seen else loss)
 
 
 @pytest.mark.parametrize(
