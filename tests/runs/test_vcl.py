@@ -12,7 +12,6 @@ from tiny import CHUNKS, Way, cross_entropy, images, split, stream, two_tasks
 from torch.distributions import Categorical, Normal
 
 from clpapers.randomness import generator
-from clpapers.runs.learners.vcl_coreset import k_center
 from clpapers.runs.variational import entropy, mutual_information
 from clpapers.streams import orders
 
@@ -180,49 +179,30 @@ def test_information_and_entropy_by_hand():
 # --- coresets ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", [0, 7])
-def test_k_center_is_the_brute_force_greedy(start):
-    rng = np.random.default_rng(start)
-    x = rng.random((40, 5))
+def farthest(x, count, start):
+    """The greedy k-center: each next item is the farthest from all before."""
     chosen = [start]
-    while len(chosen) < 12:
+    while len(chosen) < count:
         nearest = [min(np.linalg.norm(each - x[c]) for c in chosen) for each in x]
         chosen.append(int(np.argmax(nearest)))
-    assert k_center(torch.from_numpy(x), 12, start).tolist() == chosen
-    assert k_center(torch.from_numpy(x), 1, start).tolist() == [start]
+    return chosen
 
 
-def test_a_coreset_starts_anywhere_and_is_chosen_on_the_pixels():
-    ours = way(CORESET)
-    ours.walk()
-    for s in range(2):
-        for t, mine in enumerate(places(ours, s)):
-            pixels = ours.batch(t)[0][s].flatten(1)
-            start = int(generator(s, f"coreset {t}").integers(len(pixels)))
-            assert mine == k_center(pixels, 5, start).tolist()
-    assert len({places(ours, s)[t][0] for s in range(2) for t in range(3)}) > 2
-
-
-def test_a_random_coreset_is_any_of_a_tasks_items_with_equal_chance():
-    """Of 28 items 5 are drawn, none twice: each by 5/28 of 280 learners, 50 times."""
-    streams, learner = [stream(range(28), seed) for seed in range(280)], CORESET | {"selection": "random", "epochs": 1}
-    ours = way(learner, streams=streams)
-    ours.step()
-    chosen = [places(ours, s)[0] for s in range(280)]
-    assert all(len(set(each)) == 5 for each in chosen)
-    counts = np.bincount(np.ravel(chosen))
-    assert len(counts) == 28
-    assert 25 < counts.min() <= counts.max() < 75
-
-
-def test_a_memory_holds_the_coreset_of_each_task():
-    """5 items of 16 bytes a task."""
-    ours = way(CORESET)
+@pytest.mark.parametrize("selection", ["k_center", "random"])
+def test_a_coreset_is_drawn_or_is_the_brute_force_greedy_from_a_drawn_start(selection):
+    """On the pixels. A memory holds 5 items of 16 bytes a task."""
+    ours = way(CORESET | {"selection": selection})
     for t in range(4):
-        kept = [[int(ours.batch(u)[1][s, i]) for u, mine in enumerate(places(ours, s)) for i in mine] for s in (0, 1)]
         for s in range(2):
-            counts = [kept[s].count(c) for c in range(6)]
+            kept = places(ours, s)
+            labels = [int(ours.batch(u)[1][s, i]) for u, mine in enumerate(kept) for i in mine]
+            counts = [labels.count(c) for c in range(6)]
             assert ours.learner.memory_use(s) == {"items": 5 * t, "bytes": 16 * 5 * t, "per_class": counts}
+            for u, mine in enumerate(kept):
+                rng, pixels = generator(s, f"coreset {u}"), ours.batch(u)[0][s].flatten(1).numpy()
+                random = selection == "random"
+                drawn = rng.choice(28, 5, replace=False).tolist() if random else farthest(pixels, 5, rng.integers(28))
+                assert mine == drawn
         if t < 3:
             ours.step()
 
@@ -296,6 +276,7 @@ def once(plain, x, y, noise, n):
 
 @pytest.mark.parametrize("order", [THREE, DOMAINS], ids=["split", "permuted"])
 def test_early_gradients_are_the_plain_loop(order):
+    """And leave no trace on what is learnt."""
     ours = way(order=order, gradients=EARLY)
     ours.walk(until=1)
     plain = [Plain(ours, s).walk() for s in range(2)]
@@ -303,6 +284,8 @@ def test_early_gradients_are_the_plain_loop(order):
     n = x.shape[1]
     ours.step()
     for s in range(2):
+        after = Plain(ours, s).walk()
+        torch.testing.assert_close(ours.learner.posterior.mean[s].detach(), after.mean, rtol=1e-6, atol=1e-9)
         report = ours.learner.report(s)["gradients"]
         json.dumps(report, allow_nan=False)
         rng = generator(s, "gradients items")
@@ -319,9 +302,3 @@ def test_early_gradients_are_the_plain_loop(order):
             np.testing.assert_allclose(report["entropy"][r], entropy, rtol=2e-5)
             assert report["prior"][r][0] == 0  # where it begins the posterior is the prior
             assert min(report["prior"][r][1:]) > 0
-
-
-def test_early_gradients_leave_no_trace():
-    with_, without = way(gradients=EARLY), way()
-    assert all(torch.equal(a, b) for a, b in zip(with_.walk().posterior.now, without.walk().posterior.now, strict=True))
-    assert without.learner.report(0) == {}
