@@ -228,10 +228,7 @@ SHORT = [stream([0, 1, 2, 14, 15, 16, 17], 0, [3])]
     ("given", "sentence"),
     [
         ({"order": THREE | {"epochs": 2}}, r"order\.epochs: VCL learns a task in one step"),
-        (
-            {"learner": CORESET | {"coreset": 6}},
-            r"budget\.memory: 15 does not hold coresets of 3 times 6 items",
-        ),
+        ({"learner": CORESET | {"coreset": 6}}, r"budget\.memory: 15 does not hold coresets of 3 times 6 items"),
         ({"learner": CORESET, "streams": SHORT}, r"learner\.coreset: 5 leaves none of the 3 items of task 1 to learn"),
         (
             {"learner": CORESET, "train": "oracle", "oracle": split(2, aligned=False)},
