@@ -10,7 +10,6 @@ from plain_loop import assert_descends, descend
 from tiny import (
     CHUNKS,
     CNN,
-    CPU,
     DOMAINS,
     MIXED,
     MLP,
@@ -19,13 +18,11 @@ from tiny import (
     assert_same_net,
     cross_entropy,
     images,
-    made,
     split,
     two_tasks,
 )
 
 from clpapers.randomness import generator
-from clpapers.runs import loop
 from clpapers.runs.learners.icarl import herd
 from clpapers.streams import orders
 
@@ -333,16 +330,3 @@ def test_by_task_equals_the_plain_implementation(kind, learner, net, budget, tra
     for item, mine in zip(items.tolist(), heard(way, items)):
         for c, mean in means.items():
             assert mine[c].item() == pytest.approx(-float((plain.logits(item) - mean).square().sum()), abs=1e-9)
-
-
-def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means():
-    """The first of its classes until its end, also before the first step of all."""
-    spec = two_tasks(BY_TASK, MLP, train="oracle", **THREE | {"oracle": {"name": "chunks"}}, memory=12)
-    spec["evaluation"]["shots"] = 10
-    (result,) = loop.train(spec, DATA, {0: made(spec, DATA, 0)}, CPU)
-    tests = result["tasks"]
-    for k, curve in enumerate(tests["shots"]):
-        assert all(right == [4, 0] for right in curve)
-        assert all(tests["correct"][before][k] == [4, 0] for before in range(k))
-        assert tests["correct"][k][k][1] > 0
-    assert result["memory"]["items"] == 12

@@ -18,13 +18,40 @@ def built(spec, seed=0):
     return nets.build(spec, (3, 16, 16), 10)
 
 
-def test_truncated_normal_has_the_codes_spread_and_biases():
-    layers = [layer for layer in built(MLP | {"init": "truncated_normal"}) if isinstance(layer, nn.Linear)]
-    assert len(layers) == 3
-    for layer in layers:
-        assert layer.weight.abs().max() <= 0.2
-        assert layer.weight.std().item() == pytest.approx(0.088, abs=0.003)  # of a normal cut off at two deviations
-        assert (layer.bias == 0.1).all()
+def xavier(layer):
+    return math.sqrt(6 / sum(layer.weight.shape))
+
+
+def side(layer):
+    return 1 / math.sqrt(layer.kernel_size[0] * layer.in_channels)
+
+
+def fan_out(layer):
+    return math.sqrt(2 / (layer.kernel_size[0] ** 2 * layer.out_channels))
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "deviation", "largest", "bias"),
+    [
+        (MLP | {"init": "truncated_normal"}, nn.Linear, lambda _: 0.088, lambda _: 0.2, 0.1),  # cut at two deviations
+        (MLP | {"init": "xavier"}, nn.Linear, lambda layer: xavier(layer) / math.sqrt(3), xavier, 0),
+        (RESNET | {"init": "uniform_side"}, nn.Conv2d, lambda layer: side(layer) / math.sqrt(3), side, None),
+        (RESNET | {"width": 16, "init": "fan_out"}, nn.Conv2d, fan_out, lambda _: math.inf, None),
+    ],
+    ids=lambda given: given["init"] if isinstance(given, dict) else "",
+)
+def test_weights_have_the_spread_of_their_rule_and_other_layers_that_of_pytorch(spec, kind, deviation, largest, bias):
+    net = built(spec)
+    drawn = [layer for layer in net.modules() if isinstance(layer, kind)]
+    assert len(drawn) >= 3
+    for layer in drawn:
+        weight = layer.weight
+        assert weight.std().item() == pytest.approx(deviation(layer), rel=5 / math.sqrt(2 * weight.numel()))
+        assert weight.abs().max() <= largest(layer)
+        assert (weight.abs().max() > 2 * deviation(layer)) == (spec["init"] in ("fan_out", "truncated_normal"))
+        assert bias is None or (layer.bias == bias).all()
+    if kind is nn.Conv2d:
+        assert net.head.weight.abs().max() <= 1 / math.sqrt(net.head.in_features)
 
 
 def test_what_lies_beyond_two_deviations_is_drawn_again_in_its_place():
@@ -39,24 +66,6 @@ def test_what_lies_beyond_two_deviations_is_drawn_again_in_its_place():
     assert drawn[1, 4:6].tolist() == pytest.approx([0.0522860475, 0.1164783463], abs=1e-7)
 
 
-def test_xavier_is_uniform_by_both_fans_and_biases_are_zero():
-    for layer in built(MLP | {"init": "xavier"}):
-        if isinstance(layer, nn.Linear):
-            bound = math.sqrt(6 / sum(layer.weight.shape))
-            assert 0.98 * bound < layer.weight.abs().max() <= bound
-            assert not layer.bias.any()
-
-
-def test_convolutions_are_uniform_by_the_kernels_side_and_linear_layers_pytorchs():
-    net, usual = built(RESNET | {"init": "uniform_side"}), built(RESNET)
-    convolutions = [layer for layer in net.modules() if isinstance(layer, nn.Conv2d)]
-    for layer in convolutions:
-        bound = 1 / math.sqrt(layer.kernel_size[0] * layer.in_channels)
-        assert 0.9 * bound < layer.weight.abs().max() <= bound
-    assert {layer.kernel_size for layer in convolutions} == {(1, 1), (3, 3)}
-    assert torch.equal(net.head.weight, usual.head.weight)
-
-
 def test_running_statistics_begin_at_zero_and_all_else_alike_and_a_batch_is_a_tenth_of_them():
     net, usual = built(RESNET | {"init": "uniform_side_zero"}), built(RESNET | {"init": "uniform_side"})
     norms = [layer for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)]
@@ -69,16 +78,6 @@ def test_running_statistics_begin_at_zero_and_all_else_alike_and_a_batch_is_a_te
     net(x)
     assert torch.allclose(net.stem[1].running_var, maps.var(dim=(0, 2, 3)) / 10)
     assert torch.allclose(net.stem[1].running_mean, maps.mean(dim=(0, 2, 3)) / 10, atol=1e-6)
-
-
-def test_convolutions_have_the_variance_of_their_maps_out_and_linear_layers_are_pytorchs():
-    net, usual = built(RESNET | {"width": 16, "init": "fan_out"}), built(RESNET | {"width": 16})
-    for layer in (each for each in net.modules() if isinstance(each, nn.Conv2d)):
-        deviation = math.sqrt(2 / (layer.kernel_size[0] ** 2 * layer.out_channels))
-        assert layer.weight.std().item() == pytest.approx(deviation, rel=5 / math.sqrt(2 * layer.weight.numel()))
-        assert layer.weight.abs().max() > 2 * deviation  # normal, not uniform
-    assert net.head.weight.shape == usual.head.weight.shape
-    assert net.head.weight.abs().max() <= 1 / math.sqrt(net.head.in_features)
 
 
 def test_only_the_factors_of_batch_norm_are_uniform():

@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 from plain_loop import descend
-from tiny import CNN, CPU, MLP, RANDOM, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
+from tiny import CNN, MLP, RANDOM, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 
-from clpapers.runs import loop, nets
+from clpapers.runs import nets
 from clpapers.runs.learners.multi_model import narrowed
 
 DATA = images(classes=6, items=7)
@@ -92,19 +92,6 @@ def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(net, 
         expected = [plain[m](item[None])[0] for m, item in zip(owners(x, tasks), x)]
     torch.testing.assert_close(scores, torch.stack(expected))
     assert all(model.training for model in way.learner.models)
-
-
-def test_one_model_of_the_cells_own_width_is_single():
-    """Bit for bit, through the loop: so offline, where one model has Single's width, the column is Single's."""
-    net = {"name": "mlp", "hidden": [7, 7]}
-    results = []
-    for learner in ({"name": "single"}, MM | {"widths": {"1": 7}}):
-        spec = two_tasks(learner, net, oracle=split(1), order=RANDOM)
-        results += loop.train(spec, DATA, {3: made(spec, DATA, 3)}, CPU)
-    single, one = results
-    assert one["test"] == single["test"]
-    assert one["probes"] == single["probes"]
-    assert one["online"] == single["online"]
 
 
 # --- sizes -------------------------------------------------------------------------------------------------
