@@ -28,22 +28,25 @@ DATA = loop.Data(*patchwork(240, 1), *patchwork(120, 2), classes=4)
 NOISY = dataclasses.replace(DATA, train_y=np.random.default_rng(0).permutation(240) % 40, classes=40)
 
 
+def of_stream(x, **options):
+    """A learner before a stream of pixels [n, features], of two classes."""
+    y = np.arange(len(x)).clip(0, 1)
+    spec = cell("bartmap", OPTIONS["bartmap"] | options, "mlp", batch=1)
+    pixels = np.array(x, np.uint8)[:, None, :, None]
+    return Way(spec, loop.Data(pixels, y, pixels, y, classes=2), [stream(range(len(x)))])
+
+
 def fresh(features, bias, dtype=torch.float64):
     """A learner that has seen nothing, of inputs of so many features."""
-    x = np.zeros((2, 1, features, 1), np.uint8)
-    spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=1)
-    way = Way(spec, loop.Data(x, np.array([0, 1]), x, np.array([0, 1]), classes=2), [stream([0, 1])])
+    way = of_stream(np.zeros((2, features)), bias=bias)
     way.setting.images.dtype = dtype
-    return loop.learners.create(spec["learner"], way.setting)
+    return loop.learners.create(way.spec["learner"], way.setting)
 
 
 def test_calibration_puts_the_first_items_edges_at_0_and_1():
     """Three pixels: 51 to 204 of 255 in the first two items, one value, 0 to 255; the third item lies beyond."""
-    x = np.array([[51, 102, 0], [204, 102, 255], [255, 0, 51]], np.uint8).reshape(3, 1, 3, 1)
-    spec = cell("bartmap", OPTIONS["bartmap"] | {"calibration": 2}, "mlp", batch=1)
-    way = Way(spec, loop.Data(x, np.array([0, 1, 1]), x, np.array([0, 1, 1]), classes=2), [stream([0, 1, 2])])
-    learner = loop.learners.create(spec["learner"], way.setting)
-    seen = learner.complement_coded(way.setting.images(torch.tensor([[0, 1, 2]])))
+    way = of_stream([[51, 102, 0], [204, 102, 255], [255, 0, 51]], calibration=2)
+    seen = way.learner.complement_coded(way.setting.images(torch.tensor([[0, 1, 2]])))
     np.testing.assert_allclose(seen[:, :3], [[0, 0, 0], [1, 0, 1], [1, 0, 0.2]])
     np.testing.assert_allclose(seen[:, 3:], 1 - seen[:, :3])
 
@@ -67,26 +70,22 @@ def answers(learner, inputs, dtype=torch.float64):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_fuzzy_artmap_by_hand(dtype):
     """λ = 0: a node grows, a box within a box, match tracking to a node of the right class, and to a new one."""
-    learner = shown(fresh(2, bias=0, dtype=dtype), [((0.2, 0.2), 0), ((0.4, 0.2), 0)], dtype)
-    expected = [[0.2, 0.2, 0.6, 0.8]]  # the box from .2 to .4
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.3, 0.2), 1)], dtype)  # inside of that box: its match .9 becomes vigilance, and nobody is left
-    expected += [[0.3, 0.2, 0.7, 0.8]]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.5, 0.2), 1)], dtype)  # T .1 and .2 below 2: the first is wrong at match .85, the second has .9
-    expected[1] = [0.3, 0.2, 0.5, 0.8]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.25, 0.2), 1)], dtype)  # inside of the first, match .9; the second has only .875
-    expected += [[0.25, 0.2, 0.75, 0.8]]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    learner, expected = shown(fresh(2, bias=0, dtype=dtype), [((0.2, 0.2), 0)], dtype), {}
+    for a, label, node, w in [
+        ((0.4, 0.2), 0, 0, [0.2, 0.2, 0.6, 0.8]),  # the box from .2 to .4
+        ((0.3, 0.2), 1, 1, [0.3, 0.2, 0.7, 0.8]),  # inside of it: its match .9 becomes vigilance, and nobody is left
+        ((0.5, 0.2), 1, 1, [0.3, 0.2, 0.5, 0.8]),  # T .1 and .2 below 2: the first is wrong at match .85, that has .9
+        ((0.25, 0.2), 1, 2, [0.25, 0.2, 0.75, 0.8]),  # inside of the first, match .9; the second has only .875
+    ]:
+        expected[node] = w
+        np.testing.assert_allclose(shown(learner, [(a, label)], dtype).w, [*expected.values()], rtol=1e-6)
     assert learner.labels.tolist() == [0, 1, 1]
     assert learner.report(0) == {"nodes": [1, 2]}
     # inside of the first box; inside of the second; on the third, a point, although the first contains it too
     scores = answers(learner, [(0.22, 0.2), (0.45, 0.2), (0.25, 0.2)], dtype)
     assert scores.argmax(dim=2).tolist() == [[0, 1, 1]]
-    np.testing.assert_allclose(
-        scores[0, 2], [2 - ALPHA * 0.2, 2], rtol=0, atol=1e-14 if dtype == torch.float64 else 5e-10
-    )
+    close = 1e-14 if dtype == torch.float64 else 5e-10
+    np.testing.assert_allclose(scores[0, 2], [2 - ALPHA * 0.2, 2], rtol=0, atol=close)
     assert learner.confidence(scores)[0, 2] == 1
 
 

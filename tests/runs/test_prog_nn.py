@@ -72,15 +72,13 @@ class PlainColumn(nn.Module):
         self.layers, self.laterals = nn.ModuleList(), nn.ModuleList()
         for i, level in enumerate(column.levels):
             if i == 0:  # how their sum is shared out among the maps does not matter
-                torch.manual_seed(0)
-                total = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
-                extra = [[torch.randn_like(p) for p in total] for _ in range(earlier)]
-                self.layers.append(linear(*(p - sum(each) for p, *each in zip(total, *extra))))
-                self.laterals.append(nn.ModuleList(linear(*each) for each in extra))
+                own = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
+                maps = [[torch.zeros_like(p) for p in own]] * earlier
             else:
-                self.layers.append(linear(*level.own.parameters()))
+                own = level.own.parameters()
                 maps = unfolded(level.laterals.map.weight, earlier) if earlier else []
-                self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
+            self.layers.append(linear(*own))
+            self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
 
     def forward(self, x, others):
         """Logits and the inputs of all layers, from x [B, pixels] and the inputs of the earlier columns' layers."""
