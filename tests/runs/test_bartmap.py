@@ -64,9 +64,6 @@ def answers(learner, inputs, dtype=torch.float64):
         return learner.scores(x, None)
 
 
-# --- by hand -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_fuzzy_artmap_by_hand(dtype):
     """λ = 0: a node grows, a box within a box, match tracking to a node of the right class, and to a new one."""
@@ -105,9 +102,6 @@ def test_the_bias_by_hand():
     expected = [[0.2, 0.4, 0.8, 0.38], [0.2, 0.8, 0.8, 0.2], [0.2, 0.6, 0.8, 0.4]]
     np.testing.assert_allclose(biased.w, expected, rtol=1e-12)
     assert biased.labels.tolist() == [0, 1, 1]
-
-
-# --- against a plain implementation -----------------------------------------------------------------------------
 
 
 def biased_artmap(inputs, labels, lam):

@@ -157,9 +157,6 @@ def test_rwalk_by_hand(published):
     near(learner.score, *(mean if published else (score[0] + mean[0], 0.32 + mean[1])))
 
 
-# --- scaled to [0, 1] ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("importance", "seeds", "expected"),
     [

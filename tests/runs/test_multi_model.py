@@ -98,9 +98,6 @@ def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(net, 
     }
 
 
-# --- sizes -------------------------------------------------------------------------------------------------
-
-
 def parameters(spec, shape, classes):
     with torch.device("meta"):
         return sum(p.numel() for p in nets.build(spec, shape, classes).parameters())

@@ -50,9 +50,6 @@ def same(before, after):
     return all(torch.equal(before[k], after[k]) for k in before)
 
 
-# --- plain implementations ---------------------------------------------------------------------------------
-
-
 def unfolded(weight, count):
     """The weights and biases of so many earlier columns' maps, as they stand side by side."""
     return [(w[:, :-1].clone(), w[:, -1].clone()) for w in weight.detach().chunk(count, dim=1)]
@@ -192,9 +189,6 @@ def test_columns_begin_as_the_cells_net_with_truncated_normal_laterals():
             assert weight.std().item() == pytest.approx(0.088 * math.sqrt(count), rel=0.1)  # 0.88: the cut normal's
 
 
-# --- columns -----------------------------------------------------------------------------------------------
-
-
 @NETS
 def test_old_logits_never_change(net):
     """Bit for bit, and with them columns and running statistics; the columns to come do not change either."""
@@ -208,9 +202,6 @@ def test_old_logits_never_change(net):
             if c < task:
                 assert torch.equal(said, answers(way, c, x))
     assert task == 2
-
-
-# --- sizes, and what it does not take ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ def again(seed):
     return stream(torch.cat([ITEMS[i] for i in order]).tolist(), boundaries=[40, 80, 120, 160], seed=seed)
 
 
-# --- a plain implementation --------------------------------------------------------------------------------
-
-
 class Plain(PlainPosterior):
     """One seed: layer by layer, sample by sample, item by item."""
 
@@ -130,9 +127,6 @@ def test_training_equals_the_plain_implementation(options, changed):
         assert len(kept) == (1 if run.spec["order"] is DOMAINS else 3)
         assert len(learner.tasks) == 3
     assert all(torch.equal(a, b) for a, b in zip(learner.posterior.now, tracing.posterior.now))
-
-
-# --- what is kept, and what is refused ---------------------------------------------------------------------
 
 
 def test_no_images_are_kept_but_generators():
