@@ -72,6 +72,7 @@ def test_equals_the_plain_implementation(batch, until, options):
     x = torch.cat([way.setting.images(torch.arange(60).expand(3, -1)), learner.w.view(3, -1, 1, *shape[:2])], dim=1)
     with learner.evaluation():
         scores = learner.scores(x, None)
+    assert learner.memory_use(0)["items"] == (until if options.get("replay") else 0)
     for s in range(3):
         inputs = way.setting.images(way.setting.items[s]).flatten(1).numpy()
         w, V, kappa = plain(inputs, way.setting.labels[s].tolist(), s, GIVEN | options, until)
@@ -85,9 +86,3 @@ def test_equals_the_plain_implementation(batch, until, options):
         np.testing.assert_allclose(scores[s], expected, rtol=1e-6, atol=1e-9)
         ordered = np.sort(expected, axis=1)
         np.testing.assert_allclose(learner.confidence(scores)[s], ordered[:, -1] - ordered[:, -2], atol=1e-8)
-
-
-def test_all_items_so_far_are_kept_where_some_are_replayed():
-    for replay, items in ((0, 0), (1, 7)):
-        learner = on_its_way(replay=replay).walk(7)
-        assert learner.memory_use(0)["items"] == items

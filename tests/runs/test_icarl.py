@@ -63,22 +63,19 @@ def kept(learner):
 # --- exemplars ---------------------------------------------------------------------------------------------
 
 
+def distances(features, chosen):
+    """‖μ - mean(chosen ∪ {f})‖ by each f that is free."""
+    free, whole = [i for i in range(len(features)) if i not in chosen], features.mean(axis=0)
+    return {i: np.linalg.norm(whole - features[[*chosen, i]].mean(axis=0)) for i in free}
+
+
 def herded(features, m):
-    """argmin over f of ‖μ - mean(chosen ∪ {f})‖, again and again."""
-    whole, chosen = features.mean(axis=0), []
+    """The nearest, again and again."""
+    chosen = []
     for _ in range(min(m, len(features))):
-        free = [i for i in range(len(features)) if i not in chosen]
-        chosen.append(min(free, key=lambda i: np.linalg.norm(whole - features[[*chosen, i]].mean(axis=0))))
+        each = distances(features, chosen)
+        chosen.append(min(each, key=each.get))
     return chosen
-
-
-def assert_herded(features, chosen):
-    """The same of a choice, but whichever is chosen of several that are equally near, as any two are to their mean."""
-    whole = features.mean(axis=0)
-    for k in range(len(chosen)):
-        free = [i for i in range(len(features)) if i not in chosen[:k]]
-        distances = [np.linalg.norm(whole - features[[*chosen[:k], i]].mean(axis=0)) for i in free]
-        assert distances[free.index(chosen[k])] <= min(distances) + 1e-12
 
 
 @pytest.mark.parametrize(("count", "m"), [(1, 3), (7, 7), (12, 5), (30, 1), (40, 20), (4, 9)])
@@ -114,7 +111,10 @@ def test_only_the_batchs_classes_are_herded_anew(learner, changed, budget):
             if c in kinds:
                 with torch.no_grad():
                     features = F.normalize(net.net[:-1](seen(way, pool)), dim=1).numpy()
-                assert_herded(features, [pool.index(item) for item in items])
+                chosen = [pool.index(item) for item in items]
+                for k, each in enumerate(chosen):  # whichever of several that are equally near, as any two are
+                    near = distances(features, chosen[:k])
+                    assert near[each] <= min(near.values()) + 1e-12
                 assert len(set(items)) == len(items) == min(m, len(pool))
             else:
                 assert items == before[c][:m]

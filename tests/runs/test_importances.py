@@ -10,14 +10,8 @@ from clpapers.randomness import generator
 from clpapers.runs.importance import EPSILON, min_max
 from clpapers.runs.nets.stacked import stack
 
-EWC = {
-    "name": "ewc",
-    "strength": 5.0,
-    "gamma": 0.0,
-    "fisher": {"interval": 3, "decay": 0.9},
-    "normalise": True,
-    "half": False,
-}
+RUNNING = {"interval": 3, "decay": 0.9}
+EWC = {"name": "ewc", "strength": 5.0, "gamma": 0.0, "fisher": RUNNING, "normalise": True, "half": False}
 EWC_OF_RULES = EWC | {"strength": 40.0, "gamma": 0.5, "fisher": "last_batch", "normalise": False, "half": True}
 PI = {"name": "si", "strength": 0.1, "damping": 1e-3, "gradient": "task", "clip": True}
 MAS = {"name": "mas", "strength": 2.0, "per": "batch", "reset": True}

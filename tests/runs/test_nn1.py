@@ -6,31 +6,28 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial import cKDTree
-from tiny import CPU, Way, cell, images, scenarios, stream
+from tiny import CPU, Way, cell, images, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes
+from clpapers.runs.images import Images
 from clpapers.runs.nearest import best_of_classes, squared_distances
 
 DATA = images(classes=4, items=30, shape=(3, 4, 1), test_items=40)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_equals_a_librarys_at_every_event(precision):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_equals_a_librarys_at_every_event(dtype):
     """Two seeds, one item a step, tested after every fifth; classes come one after the other in the second seed."""
     rng = np.random.default_rng(0)
     orders = {0: rng.permutation(120), 1: np.arange(120)}
-    spec = cell("nn1", {}, "mlp", batch=1) | {"precision": precision}
-    given = scenarios(spec, DATA, {seed: stream(order, seed) for seed, order in orders.items()})
+    streams = [stream(order, seed) for seed, order in orders.items()]
+    pictures = Images(DATA.train_x, "symmetric", CPU, dtype)
+    way = Way(cell("nn1", {}, "mlp", batch=1), DATA, streams, images=pictures)
     flat = {"train": DATA.train_x.reshape(120, -1) / 127.5 - 1, "test": DATA.test_x.reshape(160, -1) / 127.5 - 1}
-    pictures = loop.Images(DATA.train_x, spec["scaling"], CPU, getattr(torch, precision), [c.transforms for c in given])
-    setting = loop.setting_of(spec, DATA, given, pictures)
-    learner = loop.learners.create(spec["learner"], setting)
-    test = pictures.with_pixels(DATA.test_x)(torch.arange(160).expand(2, -1))
+    test, learner = pictures.with_pixels(DATA.test_x)(torch.arange(160).expand(2, -1)), way.learner
     for t in range(120):
-        now = setting.step(t)
-        said = learner.observe(t, pictures(setting.items[:, now]), setting.labels[:, now])
-        assert said == (None, None)
+        assert way.step() == (None, None)
         if t % 5 == 4:
             with learner.evaluation():
                 answers = learner.scores(test, None).argmax(dim=2)

@@ -22,10 +22,6 @@ def spec_of(every=20, *, batch=7, net=NET):
     return spec
 
 
-def way(data, streams, **options):
-    return Way(spec_of(**options), data, list(streams.values()))
-
-
 class Mask(nn.Module):
     """Dropout of a share of 1/4 whose masks are drawn by a generator, unit by unit of one item after the other."""
 
@@ -70,7 +66,7 @@ def plain_fit(way, s, seed, n, epochs, batch):
 @pytest.mark.parametrize("batch", [7, 13, 5, 100])  # 20 items leave 6, 7, none; 40 leave 5, 1, none
 def test_equals_a_plain_loop(batch, data, streams):
     seeds = [0, 2]
-    ours = way(data, {seed: streams[seed] for seed in seeds}, batch=batch)
+    ours = Way(spec_of(batch=batch), data, [streams[seed] for seed in seeds])
     for n in (20, 40):
         while ours.t < n:
             ours.step()

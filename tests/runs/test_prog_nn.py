@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from plain_loop import descend
 from tiny import CHUNKS, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
@@ -42,49 +43,34 @@ def answers(way, task, x):
         return way.learner.scores(x, torch.full(x.shape[:2], task))
 
 
-def state(module):
-    return {k: v.clone() for k, v in module.state_dict().items()}
-
-
-def same(before, after):
-    return all(torch.equal(before[k], after[k]) for k in before)
-
-
 def unfolded(weight, count):
     """The weights and biases of so many earlier columns' maps, as they stand side by side."""
     return [(w[:, :-1].clone(), w[:, -1].clone()) for w in weight.detach().chunk(count, dim=1)]
 
 
-def linear(weight, bias):
-    layer = nn.Linear(weight.shape[1], weight.shape[0]).double()
-    layer.weight.data, layer.bias.data = weight.clone(), bias.clone()
-    return layer
-
-
-class PlainColumn(nn.Module):
-    """An MLP column with one nn.Linear for each layer and one for each layer of each earlier column."""
+class PlainColumn:
+    """An MLP column with an affine map for each layer, and one from each layer of each earlier column."""
 
     def __init__(self, column, earlier):
-        super().__init__()
-        self.layers, self.laterals = nn.ModuleList(), nn.ModuleList()
+        self.layers = []
         for i, level in enumerate(column.levels):
             if i == 0:  # how their sum is shared out among the maps does not matter
                 own = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
-                maps = [[torch.zeros_like(p) for p in own]] * earlier
+                maps = [[torch.zeros_like(p) for p in own] for _ in range(earlier)]
             else:
                 own = level.own.parameters()
                 maps = unfolded(level.laterals.map.weight, earlier) if earlier else []
-            self.layers.append(linear(*own))
-            self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
+            self.layers.append([[p.detach().clone().requires_grad_() for p in each] for each in (own, *maps)])
 
-    def forward(self, x, others):
+    def parameters(self):
+        return [p for maps in self.layers for each in maps for p in each]
+
+    def __call__(self, x, others):
         """Logits and the inputs of all layers, from x [B, pixels] and the inputs of the earlier columns' layers."""
         inputs = [x]
-        for i, (layer, laterals) in enumerate(zip(self.layers, self.laterals)):
-            h = layer(inputs[i])
-            for lateral, other in zip(laterals, others, strict=True):
-                h = h + lateral(other[i])
-            inputs.append(h if layer is self.layers[-1] else h.relu())
+        for i, maps in enumerate(self.layers):
+            h = sum(F.linear(each[i], *own) for each, own in zip([inputs, *others], maps, strict=True))
+            inputs.append(h.relu() if i + 1 < len(self.layers) else h)
         return inputs.pop(), inputs
 
 
@@ -108,10 +94,7 @@ def test_training_equals_the_explicit_sums_of_maps(order, batch):
         task = int(way.setting.tasks[0, way.setting.step(t).start])
         plain = forward(task, x[0].flatten(1))
         loss = cross_entropy(plain, y[0], way.mask(t))
-        optimizer = torch.optim.SGD(columns[task].parameters(), lr=LR)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        descend(torch.optim.SGD(columns[task].parameters(), lr=LR), loss)
         said = way.step()
         torch.testing.assert_close(said[0][0], loss)
         torch.testing.assert_close(said[1][0], plain)
@@ -162,9 +145,7 @@ def test_the_first_column_is_the_cells_net(net):
         x, y = way.batch(t)
         logits = plain(x[0])
         torch.testing.assert_close(way.step()[1][0], logits)
-        optimizer.zero_grad()
-        cross_entropy(logits, y[0], way.mask(t)).backward()
-        optimizer.step()
+        descend(optimizer, cross_entropy(logits, y[0], way.mask(t)))
     x = way.batch(second)[0]
     torch.testing.assert_close(answers(way, 0, x)[0], plain.eval()(x[0]).detach())
 
@@ -195,10 +176,11 @@ def test_old_logits_never_change(net):
     way, x = on_its_way(net), on_its_way(net).batch(1)[0]
     starts = [*beginnings(way), len(way.changes)]
     for task, end in enumerate(starts[1:]):
-        before = [(answers(way, c, x), state(column)) for c, column in enumerate(way.learner.net.columns)]
+        columns = way.learner.net.columns
+        before = [(answers(way, c, x), copy.deepcopy(column.state_dict())) for c, column in enumerate(columns)]
         way.walk(until=end)
-        for c, (column, (said, was)) in enumerate(zip(way.learner.net.columns, before)):
-            assert same(was, state(column)) == (c != task)
+        for c, (column, (said, was)) in enumerate(zip(columns, before)):
+            assert all(torch.equal(was[k], v) for k, v in column.state_dict().items()) == (c != task)
             if c < task:
                 assert torch.equal(said, answers(way, c, x))
     assert task == 2
