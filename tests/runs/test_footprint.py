@@ -14,7 +14,6 @@ NUMBER = 8
 MAP = 25 * PIXELS + 4 * 25 + 1  # w, V, κ
 MEMORY = 20  # items: 5 of each class, 10 of each of the two tasks
 RUNNING = {"strength": 1.0, "gamma": 0, "fisher": {"interval": 2, "decay": 0.9}, "normalise": True, "half": False}
-
 SAMPLED = {"strength": 1.0, "gamma": 1, "fisher": {"samples": 7}, "normalise": False, "half": True}
 
 

@@ -111,8 +111,7 @@ def test_where_a_class_is_scarce_its_items_are_all_held():
 
 @pytest.mark.parametrize("oracle", [split(3), {"name": "random_tasks", "tasks": 2}], ids=lambda oracle: oracle["name"])
 def test_tasks_that_do_not_follow_one_another_are_refused(oracle):
-    spec = two_tasks(A_GEM, MLP, oracle=oracle, order=RANDOM)
-    data = images(classes=6, items=7)
+    spec, data = two_tasks(A_GEM, MLP, oracle=oracle, order=RANDOM), images(classes=6, items=7)
     with pytest.raises(ValueError, match="tasks that follow one another"):
         Way(spec, data, [made(spec, data)])
 
@@ -259,8 +258,7 @@ def test_a_run_equals_a_plain_module_s(net, order, train, learner):
 
 @ALL
 def test_without_a_second_task_it_is_plain_descent(learner):
-    spec = two_tasks(learner, MLP, oracle=NONE, order=RANDOM)
-    data = images()
+    spec, data = two_tasks(learner, MLP, oracle=NONE, order=RANDOM), images()
     held = Way(spec, data, [made(spec, data)]).walk()
     single = Way(spec | {"learner": {"name": "single"}}, data, [made(spec, data)]).walk()
     assert all(torch.equal(a, b) for a, b in zip(held.parameters, single.parameters))

@@ -58,7 +58,7 @@ def plain(inputs, labels, seed, o, until):
         (7, 60, {"start": 25, "settling": 1, "side": 4}),
         (1, 60, {"replay": 3}),
         (7, 60, {"replay": 3}),
-        (1, 3, {"noise": 3}),
+        (1, 3, {"start": 5, "noise": 3}),
     ],
 )
 def test_equals_the_plain_implementation(batch, until, options):

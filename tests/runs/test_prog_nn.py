@@ -11,7 +11,6 @@ from plain_loop import descend
 from tiny import CHUNKS, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
-from clpapers.runs.learners import prog_nn
 from clpapers.streams import orders
 
 PROG = {"name": "prog_nn"}
@@ -203,7 +202,5 @@ def test_column_c_has_the_net_and_c_maps_from_the_inputs_of_each_layer_or_stage(
 
 @pytest.mark.parametrize("tasks", [[0, 1, 0], [1, 1, 2], [0, 2, 2]], ids=str)
 def test_tasks_must_come_one_after_another(tasks):
-    setting = copy.copy(on_its_way().setting)
-    setting.tasks = torch.tensor([tasks])
     with pytest.raises(ValueError, match="one after another"):
-        prog_nn.ProgNN(setting)
+        Way(on_its_way().spec, DATA, [orders.make(SPLIT, DATA.train_y, 0)], tasks=torch.tensor([tasks]))
