@@ -148,6 +148,7 @@ def binary(net, x, y, present, old, known, allowed):
         (ICARL, THREE, CNN),
         (ICARL, MIXTURE, MLP),
         (ICARL, MIXTURE, CNN),
+        (KINDS, THREE, MLP),
         (KINDS, THROUGH_PIXELS, MLP),
     ],
 )

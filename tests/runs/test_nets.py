@@ -9,7 +9,7 @@ from torch import nn
 from clpapers.config.parts import NETS as DECLARED
 from clpapers.runs import nets
 from clpapers.runs.learners.gr import mirrored
-from clpapers.runs.nets import cnn, heads, resnet18_reduced
+from clpapers.runs.nets import cnn, heads
 from clpapers.runs.nets.inits import draw_truncated
 from clpapers.runs.nets.stacked import stack
 from clpapers.runs.norms import fewest, least_side
@@ -34,14 +34,6 @@ def test_a_cosine_head_is_ten_cosines_whatever_the_lengths():
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[5.0, 0.0], [0.0, 2.0]]))
         torch.testing.assert_close(head(torch.tensor([[3.0, 4.0], [30.0, 40.0]])), torch.tensor([[6.0, 8.0]] * 2))
-
-
-def test_all_stages_but_the_first_halve_the_maps_and_double_their_number():
-    x, shapes = torch.zeros(1, 3, 16, 16), []
-    for stage in resnet18_reduced.stages(3).values():
-        x = stage.eval()(x)
-        shapes.append(tuple(x.shape[1:]))
-    assert shapes == [(3, 16, 16), (6, 8, 8), (12, 4, 4), (24, 2, 2)]
 
 
 def test_a_block_ends_with_the_largest_of_each_two_by_two():
