@@ -127,8 +127,7 @@ def test_training_equals_the_plain_implementation(options, changed, train):
             assert_same_net(mine, other, s, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("reconstruction", ["bce", "mse"])
-@pytest.mark.parametrize("name", ["gr", "gr_shared"])
+@pytest.mark.parametrize(("name", "reconstruction"), [("gr", "bce"), ("gr_shared", "mse")])
 @pytest.mark.parametrize("net", NETS)
 def test_every_net_has_a_decoder_of_images_in_their_own_shape(net, name, reconstruction):
     way = on_its_way({"name": name, "reconstruction": reconstruction}, net=NETS[net], data=COLOURED, batch=10)

@@ -366,10 +366,3 @@ def test_training_equals_the_plain_loop(name, net, budget, train):
         plain = kind(way, s, {k: v for k, v in learner.items() if k != "name"})
         assert_same_net(trained.net, plain.walk(), s, **close)
     assert max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters)) > 1e-4
-
-
-@pytest.mark.parametrize("learner", [EWC | {"fisher": {"interval": 50, "decay": 0.9}}, RWALK | {"interval": 50}])
-def test_an_interval_longer_than_every_task_leaves_plain_descent(learner):
-    """As on CUB, whose tasks have 30 steps: the table has EWC and RWALK where VAN is."""
-    held, single = (along(each).walk().parameters for each in (learner, {"name": "single"}))
-    assert all(torch.equal(a, b) for a, b in zip(held, single))

@@ -112,11 +112,24 @@ def test_cifar100_models_are_together_as_large_as_single(models, width):
     assert models * parameters(narrowed(single, width), (3, 32, 32), 100) == pytest.approx(whole, rel=0.05)
 
 
+PRINTED = {2: 214, 3: 146, 5: 90, 15: 30}  # models, and their width
+
+
+def test_of_all_input_sizes_only_those_about_three_channels_make_the_printed_widths():
+    """3 × 28 × 28 = 2352."""
+
+    def size(inputs, width, models=1):
+        return models * ((inputs + 1) * width + (width + 1) * width + (width + 1) * 10)
+
+    widths = PRINTED.items()
+    found = [n for n in range(100, 5000) if all(size(n, w, m) <= size(n, 400) < size(n, w + 1, m) for m, w in widths)]
+    assert found == list(range(2309, 2378))
+
+
 def test_mnist_models_are_together_smaller_than_single():
     """Appendix A.7 prints widths that do not fill the single net's 400-400; the printed widths stand."""
     single = {"name": "mlp", "hidden": [400, 400]}
     whole = parameters(single, (1, 28, 28), 10)
-    printed = [(2, 214), (3, 146), (5, 90), (15, 30)]
-    shares = [n * parameters(narrowed(single, width), (1, 28, 28), 10) / whole for n, width in printed]
+    shares = [n * parameters(narrowed(single, width), (1, 28, 28), 10) / whole for n, width in PRINTED.items()]
     assert 0.775 < min(shares) < 0.785
     assert 0.895 < max(shares) < 0.905

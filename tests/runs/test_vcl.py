@@ -214,14 +214,8 @@ SHORT = [stream([0, 1, 2, 14, 15, 16, 17], 0, [3])]
         ({"order": THREE | {"epochs": 2}}, r"order\.epochs: VCL learns a task in one step"),
         ({"learner": CORESET | {"coreset": 6}}, r"budget\.memory: 15 does not hold coresets of 3 times 6 items"),
         ({"learner": CORESET, "streams": SHORT}, r"learner\.coreset: 5 leaves none of the 3 items of task 1 to learn"),
-        (
-            {"learner": CORESET, "train": "oracle", "oracle": split(2, aligned=False)},
-            "oracle: a head's own coreset needs the stream's tasks",
-        ),
-        (
-            {"gradients": {"batches": 4, "size": 8, "repetitions": 3}},
-            r"evaluation\.gradients: 4 batches of 8 are not two or more of a task of 28 items",
-        ),
+        ({"learner": CORESET, "train": "oracle", "oracle": split(2, aligned=False)}, "needs the stream's tasks"),
+        ({"gradients": {"batches": 4, "size": 8, "repetitions": 3}}, "4 batches of 8 are not two or more of a task"),
     ],
 )
 def test_it_is_refused(given, sentence):

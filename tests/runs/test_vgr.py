@@ -112,12 +112,12 @@ class Plain(PlainPosterior):
     ids=["single_head", "multi_head", "first task", "permuted", "again", "again, multi_head"],
 )
 def test_training_equals_the_plain_implementation(options, changed):
-    run, traced = (way(options, trace=trace, **{"streams": (0, 1)} | changed) for trace in (0, 5))
-    learner, tracing = run.walk(), traced.walk()
+    run = way(options, trace=5, **{"streams": (0, 1)} | changed)
+    learner = run.walk()
     for s in range(2):
         plain = Plain(run, s)
         plain.walk()
-        trace = tracing.report(s)["trace"]
+        trace = learner.report(s)["trace"]
         assert trace["tasks"] == plain.begun
         assert trace["mutual_information"] == pytest.approx(plain.traced, rel=1e-5)
         torch.testing.assert_close(learner.posterior.mean[s], plain.mean, rtol=1e-6, atol=1e-8)
@@ -125,7 +125,6 @@ def test_training_equals_the_plain_implementation(options, changed):
         kept = {id(task.gans) for task in learner.tasks}
         assert len(kept) == (1 if run.spec["order"] is DOMAINS else 3)
         assert len(learner.tasks) == 3
-    assert all(torch.equal(a, b) for a, b in zip(learner.posterior.now, tracing.posterior.now))
 
 
 def test_no_images_are_kept_but_generators():
