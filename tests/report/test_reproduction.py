@@ -1,7 +1,9 @@
 """The pages on what the published runs reproduce, README's blocks and the figures are what the crates give today."""
 
+import json
 import re
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pandas as pd
@@ -10,36 +12,55 @@ import pytest
 from clpapers import cli
 from clpapers.cli import job_context
 from clpapers.config.settings import project_papers
+from clpapers.report import pages, runs_table
 from clpapers.report.findings import HEADING, slug
-from clpapers.report.pages import FOREST, PICTURE
-from clpapers.report.reproduction import COSTS, COSTS_FIGURE, OWN_METHOD, README, VERDICTS, filled, write
+from clpapers.report.reproduction import COSTS_FIGURE, MACHINES, OWN_METHOD, README, VERDICTS, filled, write
 
 ROOT = Path(__file__).parents[2]
-DOCS, PAGES, FINDINGS = Path("docs"), Path("docs/reproduction"), Path("docs/findings")
-AGAIN = "`make reproduction` writes docs/reproduction anew, and README's tables"
+FINDINGS = Path("docs/findings")
+AGAIN = "`make reproduction` writes it anew"
+pytestmark = pytest.mark.slow  # all runs that are published are counted, once
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A project that has nothing but its configuration, what is published, and a paper that it has taken in."""
+    project = tmp_path_factory.mktemp("project")
+    for part in ("config", "workflow", "docs", "examples", "results/published"):
+        shutil.copytree(ROOT / part, project / part, ignore=shutil.ignore_patterns("outside"))
+    (project / "config/outside/papers").mkdir(parents=True)
+    text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8")
+    mine = text.replace("paper: streaming", "paper: mine")
+    (project / "config/outside/papers/mine.yaml").write_text(mine, encoding="utf-8")
+    shutil.copy(ROOT / README, project)
+    with pytest.MonkeyPatch.context() as patch, chdir(project):
+        patch.setattr(job_context, "CACHE", {})  # of plans, as the configuration stays
+        made = write(cli.main)
+    return project, made
 
 
 @pytest.fixture
-def project(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    return ROOT
+def page(written):
+    """The text of a page on what came out, by its place."""
+    texts = pages.texts(written[1].papers)
+    return lambda place: texts[place]
 
 
-def test_the_readme_and_the_pages_give_the_same_counts(project):
+def test_the_readme_and_the_pages_give_the_same_counts(page):
     """By paper: numbers printed and compared; of those that a training decides, how many have each grade."""
-    shown = [row for row in _rows(README.read_text()) if "](docs/reproduction/" in row[0]]
+    shown = [row for row in _rows((ROOT / README).read_text(encoding="utf-8")) if "](docs/reproduction/" in row[0]]
     rows = {row[0]: [int(each) if each.isdigit() else 0 for each in row[1:]] for row in shown}
     assert len(rows) == len(project_papers())
     for paper in project_papers():
         (told,) = [row for name, row in rows.items() if name.startswith(f"[{paper}: ")]
-        page = (PAGES / f"{paper}.md").read_text(encoding="utf-8")
-        assert int(re.search(r"The paper prints (\d+) numbers", page)[1]) == told[0]
-        compared = re.search(r"(\d+) of them are compared", page)
+        text = page(f"reproduction/{paper}.md")
+        assert int(re.search(r"The paper prints (\d+) numbers", text)[1]) == told[0]
+        compared = re.search(r"(\d+) of them are compared", text)
         assert int(compared[1] if compared else 0) == told[1]
-        grades = next((row[2:] for row in _rows(page) if row[0] == "trained"), ["0"] * 5)
+        grades = next((row[2:] for row in _rows(text) if row[0] == "trained"), ["0"] * 5)
         assert [int(each) for each in grades] == told[3:]
         assert sum(told[3:]) == told[2]
-    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    home = page("index.md")
     sums = [sum(row[i] for row in rows.values()) for i in range(8)]
     said = re.search(
         r"print (\d+) numbers, .* beside (\d+)\. We grade (\d+) .*: (\d+) .*, (\d+) near, (\d+) open, (\d+) differ, "
@@ -53,9 +74,9 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
     assert total == sum(parts) == sums[-2]
 
 
-def test_counts_that_stand_beside_each_other_add_up(project):
+def test_counts_that_stand_beside_each_other_add_up(page):
     for paper in project_papers():
-        rows = _rows((PAGES / f"{paper}.md").read_text(encoding="utf-8"))
+        rows = _rows(page(f"reproduction/{paper}.md"))
         for head, first in (("cause", 1), ("numbers", 1)):
             if head not in [row[0] for row in rows]:
                 continue
@@ -65,29 +86,28 @@ def test_counts_that_stand_beside_each_other_add_up(project):
             assert [sum(column) for column in zip(*body)] == [int(each) for each in rows[end][first:] if each.isdigit()]
 
 
-def test_each_number_that_differs_leads_to_its_cause_and_stands_below_it(project):
+def test_each_number_that_differs_leads_to_its_cause_and_stands_below_it(page):
     """It stands there by its row, its difference and its runs."""
     links = 0
     for paper in project_papers():
-        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (PAGES, FINDINGS))
+        text, findings = page(f"reproduction/{paper}.md"), (ROOT / FINDINGS / f"{paper}.md").read_text(encoding="utf-8")
         sections = {slug(title) for title in HEADING.findall(findings)}
-        for cell in re.findall(r'<span class="differs">(.*?)</span>', page):
+        for cell in re.findall(r'<span class="differs">(.*?)</span>', text):
             link = re.fullmatch(rf"\[differs\]\(\.\./findings/{paper}\.md#(.+)\)", cell)
             assert link, (paper, cell)
             assert link[1] in sections, (paper, link[1])
             links += 1
         told = {(row[1], *row[-2:]) for row in _rows(findings) if len(row) == 6}
-        for row in (row for row in _rows(page) if "differs" in row[-1] and len(row) > 5 and row[-3].isdigit()):
+        for row in (row for row in _rows(text) if "differs" in row[-1] and len(row) > 5 and row[-3].isdigit()):
             assert (row[0], row[-2].replace("\u00a0", " "), row[-3]) in told, (paper, row)
     assert links > 0
 
 
-def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
+def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers():
     """Both show the papers' methods on the same streams; the page has those from outside beside them."""
-    shown = {
-        row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN_METHOD.read_text(encoding="utf-8"))
-    }
-    told = [row for row in _rows(README.read_text(encoding="utf-8")) if row[1] in ("Fin. Acc.", "Av. IR")]
+    rows = _rows((ROOT / OWN_METHOD).read_text(encoding="utf-8"))
+    shown = {row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in rows}
+    told = [row for row in _rows((ROOT / README).read_text(encoding="utf-8")) if row[1] in ("Fin. Acc.", "Av. IR")]
     assert len(told) == 12, AGAIN
     for method, metric, _, reproduced, runs, *_ in told:
         assert shown[method][metric].strip("*") == f"{reproduced} ({runs})", AGAIN
@@ -119,24 +139,22 @@ def same(path, other):
     return True
 
 
-@pytest.mark.slow
-def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
-    """In a project that has nothing but its configuration, what is published, and a paper that it has taken in."""
-    for part in ("config", "workflow", "docs", "examples", "results/published"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("outside"))
-    (tmp_path / "config/outside/papers").mkdir(parents=True)
-    text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8")
-    mine = text.replace("paper: streaming", "paper: mine")
-    (tmp_path / "config/outside/papers/mine.yaml").write_text(mine, encoding="utf-8")
-    shutil.copy(ROOT / README, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(job_context, "CACHE", {})  # of plans, as the configuration stays
-    made = write(cli.main)
-    drawn = [paper for paper in project_papers() if paper != "streaming"]  # which compares none
-    assert {path for path in made if path.parts[0] != "results"} == {
-        *(README, COSTS, VERDICTS, OWN_METHOD, COSTS_FIGURE, DOCS / PICTURE, DOCS / "index.md", DOCS / "holds.md"),
-        *(DOCS / FOREST.format(paper=paper) for paper in drawn),
-        *(folder / f"{paper}.md" for folder in (FINDINGS, PAGES) for paper in project_papers()),
-        *(PAGES / f"{paper}-runs.md" for paper in project_papers()),
+def test_written_anew_they_are_the_same_bytes(written):
+    project, made = written
+    assert {path for path in made.files if path.parts[0] != "results"} == {
+        *(README, MACHINES, VERDICTS, OWN_METHOD, COSTS_FIGURE, Path("docs", pages.PICTURE)),
+        *(FINDINGS / f"{paper}.md" for paper in project_papers()),
     }
-    assert {path for path in made if not same(path, ROOT / path)} == set(), AGAIN
+    assert {path for path in made.files if not same(project / path, ROOT / path)} == set(), AGAIN
+
+
+def test_every_published_run_stands_in_its_list_with_its_crate_and_behind_a_number(written):
+    runs = pd.read_csv(ROOT / runs_table.FILE)
+    crates = {crate.name for crate in (ROOT / "results/published").glob("*.zip")}
+    assert {*runs["crate"]} == crates
+    assert not runs["file"].duplicated().any()
+    data = json.loads(runs_table.script(written[1].papers).partition("=")[2].rstrip(";\n"))
+    assert {file[0] for file in data["files"]} < {*runs["file"]}  # others stand behind targets of no paper
+    assert {place.partition(" | ")[0] for place, *_ in data["rows"]} == {
+        section.name for paper in written[1].papers for section in paper.targets if section.runs
+    }

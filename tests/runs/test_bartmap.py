@@ -1,4 +1,4 @@
-"""Biased ARTMAP: examples worked by hand, and plain implementations of fuzzy and of biased ARTMAP."""
+"""Biased ARTMAP: examples worked by hand, and a plain implementation."""
 
 import math
 
@@ -9,6 +9,7 @@ from tiny import OPTIONS, Way, cell, stream
 
 from clpapers.runs import loop
 from clpapers.runs.footprint import learner_bytes
+from clpapers.runs.learners.bartmap import NODES_AT_ONCE
 from clpapers.runs.scenario import ScenarioError
 
 ALPHA, GAMMA, EPSILON = 1e-8, 1e-7, -1e-5
@@ -25,22 +26,25 @@ def patchwork(count, seed):
 DATA = loop.Data(*patchwork(240, 1), *patchwork(120, 2), classes=4)
 
 
+def of_stream(x, **options):
+    """A learner before a stream of pixels [n, features], of two classes."""
+    y = np.arange(len(x)).clip(0, 1)
+    spec = cell("bartmap", OPTIONS["bartmap"] | options, "mlp", batch=1)
+    pixels = np.array(x, np.uint8)[:, None, :, None]
+    return Way(spec, loop.Data(pixels, y, pixels, y, classes=2), [stream(range(len(x)))])
+
+
 def fresh(features, bias, dtype=torch.float64):
     """A learner that has seen nothing, of inputs of so many features."""
-    x = np.zeros((2, 1, features, 1), np.uint8)
-    spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=1)
-    way = Way(spec, loop.Data(x, np.array([0, 1]), x, np.array([0, 1]), classes=2), [stream([0, 1])])
+    way = of_stream(np.zeros((2, features)), bias=bias)
     way.setting.images.dtype = dtype
-    return loop.learners.create(spec["learner"], way.setting)
+    return loop.learners.create(way.spec["learner"], way.setting)
 
 
 def test_calibration_puts_the_first_items_edges_at_0_and_1():
     """Three pixels: 51 to 204 of 255 in the first two items, one value, 0 to 255; the third item lies beyond."""
-    x = np.array([[51, 102, 0], [204, 102, 255], [255, 0, 51]], np.uint8).reshape(3, 1, 3, 1)
-    spec = cell("bartmap", OPTIONS["bartmap"] | {"calibration": 2}, "mlp", batch=1)
-    way = Way(spec, loop.Data(x, np.array([0, 1, 1]), x, np.array([0, 1, 1]), classes=2), [stream([0, 1, 2])])
-    learner = loop.learners.create(spec["learner"], way.setting)
-    seen = learner.complement_coded(way.setting.images(torch.tensor([[0, 1, 2]])))
+    way = of_stream([[51, 102, 0], [204, 102, 255], [255, 0, 51]], calibration=2)
+    seen = way.learner.complement_coded(way.setting.images(torch.tensor([[0, 1, 2]])))
     np.testing.assert_allclose(seen[:, :3], [[0, 0, 0], [1, 0, 1], [1, 0, 0.2]])
     np.testing.assert_allclose(seen[:, 3:], 1 - seen[:, :3])
 
@@ -58,32 +62,25 @@ def answers(learner, inputs, dtype=torch.float64):
         return learner.scores(x, None)
 
 
-# --- by hand -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_fuzzy_artmap_by_hand(dtype):
     """λ = 0: a node grows, a box within a box, match tracking to a node of the right class, and to a new one."""
-    learner = shown(fresh(2, bias=0, dtype=dtype), [((0.2, 0.2), 0), ((0.4, 0.2), 0)], dtype)
-    expected = [[0.2, 0.2, 0.6, 0.8]]  # the box from .2 to .4
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.3, 0.2), 1)], dtype)  # inside of that box: its match .9 becomes vigilance, and nobody is left
-    expected += [[0.3, 0.2, 0.7, 0.8]]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.5, 0.2), 1)], dtype)  # T .1 and .2 below 2: the first is wrong at match .85, the second has .9
-    expected[1] = [0.3, 0.2, 0.5, 0.8]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
-    shown(learner, [((0.25, 0.2), 1)], dtype)  # inside of the first, match .9; the second has only .875
-    expected += [[0.25, 0.2, 0.75, 0.8]]
-    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    learner, expected = shown(fresh(2, bias=0, dtype=dtype), [((0.2, 0.2), 0)], dtype), {}
+    for a, label, node, w in [
+        ((0.4, 0.2), 0, 0, [0.2, 0.2, 0.6, 0.8]),  # the box from .2 to .4
+        ((0.3, 0.2), 1, 1, [0.3, 0.2, 0.7, 0.8]),  # inside of it: its match .9 becomes vigilance, and nobody is left
+        ((0.5, 0.2), 1, 1, [0.3, 0.2, 0.5, 0.8]),  # T .1 and .2 below 2: the first is wrong at match .85, that has .9
+        ((0.25, 0.2), 1, 2, [0.25, 0.2, 0.75, 0.8]),  # inside of the first, match .9; the second has only .875
+    ]:
+        expected[node] = w
+        np.testing.assert_allclose(shown(learner, [(a, label)], dtype).w, [*expected.values()], rtol=1e-6)
     assert learner.labels.tolist() == [0, 1, 1]
     assert learner.report(0) == {"nodes": [1, 2]}
     # inside of the first box; inside of the second; on the third, a point, although the first contains it too
     scores = answers(learner, [(0.22, 0.2), (0.45, 0.2), (0.25, 0.2)], dtype)
     assert scores.argmax(dim=2).tolist() == [[0, 1, 1]]
-    np.testing.assert_allclose(
-        scores[0, 2], [2 - ALPHA * 0.2, 2], rtol=0, atol=1e-14 if dtype == torch.float64 else 5e-10
-    )
+    close = 1e-14 if dtype == torch.float64 else 5e-10
+    np.testing.assert_allclose(scores[0, 2], [2 - ALPHA * 0.2, 2], rtol=0, atol=close)
     assert learner.confidence(scores)[0, 2] == 1
 
 
@@ -98,49 +95,11 @@ def test_the_bias_by_hand():
     fuzzy = shown(fresh(2, bias=0), [*before, ((0.2, 0.6), 1)])
     np.testing.assert_allclose(fuzzy.w, [[0.2, 0.4, 0.8, 0.38], [0.2, 0.6, 0.8, 0.2]], rtol=1e-12)
 
-    biased, log = shown(fresh(2, bias=10), before), []
-    match, raised = biased.match, biased.raised
-    biased.match = lambda x, A, e: log.append(("match", e.tolist(), match(x, A, e).tolist())) or match(x, A, e)
-    biased.raised = lambda e, x: log.append(("raised", x.tolist(), raised(e, x).tolist())) or raised(e, x)
-    shown(biased, [((0.2, 0.6), 1)])
-    e = [0, 0, (0.8 - 0.445) / 11, 0]
-    assert [name for name, *_ in log] == ["match", "raised", "match"]
-    np.testing.assert_allclose(log[0][1], [0, 0, 0, 0])
-    np.testing.assert_allclose(log[0][2], [0.89, 0.9], rtol=1e-6)
-    np.testing.assert_allclose(log[1][1], [0.2, 0.4, 0.8, 0.38])
-    np.testing.assert_allclose(log[1][2], e)
-    np.testing.assert_allclose(log[2][1], e)
-    np.testing.assert_allclose(log[2][2], [1 - 0.2 / (2 - 10 * e[2])], rtol=1e-6)
+    biased = shown(fresh(2, bias=10), [*before, ((0.2, 0.6), 1)])
     # the new node learns the input as it is, and node 1 stays
     expected = [[0.2, 0.4, 0.8, 0.38], [0.2, 0.8, 0.8, 0.2], [0.2, 0.6, 0.8, 0.4]]
     np.testing.assert_allclose(biased.w, expected, rtol=1e-12)
     assert biased.labels.tolist() == [0, 1, 1]
-    # the next input starts without bias
-    log.clear()
-    shown(biased, [((0.2, 0.5), 0)])
-    assert log[0][1] == [0, 0, 0, 0]
-
-
-# --- against plain implementations ----------------------------------------------------------------------------
-
-
-def fuzzy_artmap(inputs, labels):
-    """Fuzzy ARTMAP in plain numpy, node by node, as textbooks have it: weights and classes."""
-    w, classes = [], []
-    for a, label in zip(inputs, labels):
-        A, rho = np.concatenate([a, 1 - a]), 0.0
-        T = [np.minimum(A, each).sum() + (1 - ALPHA) * (len(a) - each.sum()) for each in w]
-        for j in sorted(range(len(w)), key=lambda j: -T[j]):
-            match = (np.minimum(A, w[j]).sum() + GAMMA) / (A.sum() + GAMMA)
-            if match >= rho:
-                if classes[j] == label:
-                    w[j] = np.minimum(A, w[j])
-                    break
-                rho = match + EPSILON
-        else:
-            w.append(A)
-            classes.append(label)
-    return np.array(w), classes
 
 
 def biased_artmap(inputs, labels, lam):
@@ -171,62 +130,39 @@ def biased_artmap(inputs, labels, lam):
     return np.array(w), classes, rises
 
 
-@pytest.fixture(params=range(4))
-def walked(request):
-    """Inputs [240, 6] in [0, 1] in some order, their labels, and a function that learns them."""
-    order = np.random.default_rng(request.param).permutation(240)
-    inputs, labels = DATA.train_x.reshape(240, -1)[order] * (1 / 255), DATA.train_y[order]
-
-    def learn(bias):
-        spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=5)
-        return Way(spec, DATA, [stream(order)]).walk()
-
-    return inputs, labels, learn
-
-
-def test_without_bias_it_is_fuzzy_artmap(walked):
-    """The same nodes, and the same answers."""
-    inputs, labels, learn = walked
-    w, classes = fuzzy_artmap(inputs, labels)
-    learner = learn(0)
+@pytest.mark.parametrize("bias", [0, 0.5, 10])
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_plain_one(seed, bias):
+    """The same nodes, of which it holds nothing else, and the same answers. Without bias it is fuzzy ARTMAP."""
+    order = np.random.default_rng(seed).permutation(240)
+    spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=5)
+    learner = Way(spec, DATA, [stream(order)]).walk()
+    w, classes, rises = biased_artmap(DATA.train_x.reshape(240, -1)[order] * (1 / 255), DATA.train_y[order], bias)
     np.testing.assert_allclose(learner.w, w, rtol=1e-12)
     assert learner.labels.tolist() == classes
+    assert rises > 50
     assert len(w) > 10
     test = DATA.test_x.reshape(120, -1) / 255
     A = np.concatenate([test, 1 - test], axis=1)
     T = np.minimum(A[:, None], w).sum(axis=2) + (1 - ALPHA) * (6 - w.sum(axis=1))
-    assert answers(learner, test).argmax(dim=2)[0].tolist() == np.array(classes)[T.argmax(axis=1)].tolist()
-
-
-@pytest.mark.parametrize("bias", [0.5, 10])
-def test_with_bias_it_is_the_plain_one(walked, bias):
-    inputs, labels, learn = walked
-    w, classes, rises = biased_artmap(inputs, labels, bias)
-    learner = learn(bias)
-    np.testing.assert_allclose(learner.w, w, rtol=1e-12)
-    assert learner.labels.tolist() == classes
-    assert rises > 50
-    without, _ = fuzzy_artmap(inputs, labels)
-    assert without.shape != w.shape or not np.allclose(without, w)
-
-
-@pytest.mark.parametrize("block", [1, 3])
-def test_the_block_of_a_search_changes_nothing(walked, block, monkeypatch):
-    """Nodes are searched in blocks; the plain one visits them one by one, and there are fewer than a block's here."""
-    *_, learn = walked
-    expected = learn(10)
-    monkeypatch.setattr("clpapers.runs.learners.bartmap.NODES_AT_ONCE", block)
-    assert torch.equal(learn(10).w, expected.w)
-
-
-# --- what it holds, and what it refuses --------------------------------------------------------------------------
-
-
-def test_it_holds_its_nodes_and_nothing_else(walked):
-    *_, learn = walked
-    learner = learn(10)
-    held = len(learner.w) * (12 + 1) * 8  # weights, and M - |w|
+    scores = answers(learner, test)[0]
+    for c in range(4):
+        np.testing.assert_allclose(scores[:, c], T[:, np.array(classes) == c].max(axis=1), rtol=0, atol=1e-12)
+    held = len(w) * (12 + 1) * 8  # weights, and M - |w|
     assert learner_bytes(learner, 0) == {"training": held, "testing": held}
+
+
+def test_a_node_is_found_behind_more_than_are_searched_at_once():
+    """Boxes of other classes around the input, of different sizes, come first; none but the smallest is attended."""
+    n = NODES_AT_ONCE + 6
+
+    def at(feature, shift):
+        return tuple(0.5 + shift * np.eye(n)[feature])
+
+    corners = [(at(i, sign * (0.1 + 0.001 * i)), i) for i in range(n) for sign in (-1, 1)]
+    learner = shown(fresh(n, bias=0), [*corners, (at(0, 0.01), n), (at(0, 0), n)])
+    assert learner.labels.tolist() == [*range(n + 1)]
+    assert learner.w[-1, [0, n]].tolist() == pytest.approx([0.5, 0.49])
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan])

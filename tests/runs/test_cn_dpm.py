@@ -1,46 +1,160 @@
-"""CN-DPM: who answers for an item, how experts come to be, and what they say together."""
+"""CN-DPM against a plain loop over experts and items; what an expert is; how experts come to be."""
 
 import math
 
 import pytest
-import tiny
 import torch
 import torch.nn.functional as F
+from tiny import OPTIONS, Way, cell
 
-from clpapers.runs.learners.cn_dpm import CNDPM, mixture, responsibilities
+from clpapers.randomness import generator
+from clpapers.runs.learners.cn_dpm import mixture, responsibilities
 from clpapers.runs.nets.cn_dpm_expert import Expert, widths
 
 SIZES = {"latent": 3, "vae": (4, 2), "classifier": (3, 1)}
-OPTIONS = tiny.OPTIONS["cn_dpm"]
-ALL_NOVEL, NONE_NOVEL = 1e9, -1e9  # values of log_alpha
+NETS = ("vae", "classifier")
 
 
-@pytest.fixture
-def learn(data, streams):
-    """Makes a learner, and lets it learn some steps of a seed's stream."""
-
-    def learner(seed=0, steps=None, batch=5, **options):
-        spec = tiny.cell("cn_dpm", OPTIONS, "mlp", batch=batch) | {"scaling": "unit"}
-        setting = tiny.setting(spec, data, {seed: streams[seed]})
-        made = CNDPM(setting, **OPTIONS | options)
-        for t in range(len(setting.ends) if steps is None else steps):
-            step(made, t)
-        return made
-
-    return learner
+def on_its_way(data, streams, **options):
+    spec = cell("cn_dpm", OPTIONS["cn_dpm"] | options, "mlp", batch=5) | {"scaling": "unit"}
+    return Way(spec, data, [streams[0]])
 
 
-def step(learner, t):
-    now = learner.setting.step(t)
-    return learner.observe(t, learner.setting.images(learner.setting.items[:, now]), learner.setting.labels[:, now])
+class Plain:
+    """Experts as ordinary modules, each item's joints one by one; noise is drawn in the learner's order."""
+
+    def __init__(self, way):
+        self.way, self.options = way, way.spec["learner"]
+        self.rng = self.source("expert noise")
+        self.experts, self.optimizers = [self.expert(0)], []
+        self.counts, self.held = [], []
+
+    def source(self, purpose):
+        return torch.Generator().manual_seed(self.way.setting.init(purpose)[0])
+
+    def expert(self, k):
+        torch.manual_seed(self.way.setting.init(f"expert {k}")[0])
+        vae, classifier = ((self.options[f"{net}_width"], self.options[f"{net}_extension"]) for net in NETS)
+        shape = self.way.setting.images.shape
+        return Expert(k, shape, 4, latent=self.options["latent"], vae=vae, classifier=classifier).double()
+
+    def noise(self, rng, *items):
+        sizes = *items, self.options["samples"], self.options["latent"]
+        return torch.randn(sizes, generator=rng, dtype=torch.float64)
+
+    def asked(self, x, noise):
+        """The bound of log p(x) and log p(y|x) by each expert."""
+        answers, before = [], (None, None)
+        for k, expert in enumerate(self.experts):
+            elbo, log_p, features = expert(x, noise, before)
+            answers.append((elbo, log_p))
+            before = features if k else before
+        return answers
+
+    def said(self, x, noise):
+        """Σ prior_k · p_k(x) · p_k(y|x) in proportion, image by image; all alike before there are experts."""
+        answers, found = self.asked(x, noise), []
+        for i in range(len(x)):
+            joints = [
+                count * (answers[k + 1][0][i] - answers[1][0][i]).exp() * answers[k + 1][1][i].exp()
+                for k, count in enumerate(self.counts)
+            ]
+            found.append(sum(joints) / sum(joints).sum() if joints else torch.full((4,), 1 / 4, dtype=torch.float64))
+        return torch.stack(found).detach()
+
+    def step(self, t):
+        x, y = (part[0] for part in self.way.batch(t))
+        noise = self.noise(self.rng, len(x))
+        said, answers, shares = (
+            self.said(x, noise),
+            self.asked(x, noise),
+            torch.zeros(len(x), len(self.counts)).double(),
+        )
+        for i, label in enumerate(y.tolist()):
+            joints = []
+            for (elbo, log_p), log_count in zip(answers, [self.options["log_alpha"], *map(math.log, self.counts)]):
+                chilled = log_p[i].exp() ** (1 / self.options["chill"])
+                joints.append((log_count + elbo[i] + (chilled[label] / chilled.sum()).log()).item())
+            if joints[0] == max(joints):
+                self.held.append(self.way.setting.step(t).start + i)
+            else:
+                shares[i] = torch.tensor(joints[1:]).double().softmax(dim=0)
+        for k, optimizer in enumerate(self.optimizers):
+            self.counts[k] += float(shares[:, k].sum())
+            elbo, log_p = answers[k + 1]
+            if shares[:, k].any():
+                self.descend(optimizer, k + 1, -(shares[:, k] * (elbo + log_p[range(len(y)), y])).sum())
+        if len(self.held) >= self.options["stm"]:
+            self.sleep()
+        return said
+
+    def descend(self, optimizer, k, loss):
+        """With its gradient clipped."""
+        parameters = list(self.experts[k].parameters())
+        gradient = torch.autograd.grad(loss, parameters, allow_unused=True)
+        for p, g in zip(parameters, gradient):
+            p.grad = None if g is None else g.clamp(-self.options["clip"], self.options["clip"])
+        optimizer.step()
+
+    def sleep(self):
+        k, o = len(self.experts), self.options
+        items = self.way.setting.items[0, self.held]
+        x, y = self.way.setting.images(items[None])[0], self.way.setting.labels[0, self.held]
+        self.experts.append(self.expert(k))
+        expert, rng = self.experts[k], generator(0, f"sleep {k}")
+        groups = [{"params": list(getattr(expert, net).parameters()), "lr": o[f"{net}_learning_rate"]} for net in NETS]
+        optimizer = torch.optim.Adam(groups)
+        for net in NETS:
+            for rows in torch.from_numpy(rng.integers(len(x), size=(o[f"sleep_{net}_steps"], o["sleep_batch"]))):
+                noise = self.noise(self.rng, len(rows)) if net == "vae" else None
+                before = None
+                for earlier in self.experts[1:k]:
+                    before = getattr(earlier, net).climb(x[rows], before)[1]
+                if net == "vae":
+                    loss = -expert.vae.elbo(x[rows], noise, before)[0].mean()
+                else:
+                    loss = F.nll_loss(expert.classifier(x[rows], before)[0], y[rows])
+                squares = sum(p.square().sum() for p in getattr(expert, net).parameters())
+                self.descend(optimizer, k, loss + o["weight_decay"] * squares)
+        for group in optimizer.param_groups:
+            group["lr"] *= o["decay"]
+        self.optimizers.append(optimizer)
+        self.counts.append(len(self.held))
+        self.held = []
 
 
-def state(module):
-    return [p.detach().clone() for p in module.parameters()]
-
-
-def same(before, module):
-    return all(torch.equal(b, p) for b, p in zip(before, module.parameters(), strict=True))
+@pytest.mark.parametrize(
+    ("log_alpha", "grown"),
+    [
+        (1e9, [[0, 0], [15, 1], [30, 2], [45, 3]]),  # all is novel: 12 items are reached with every third batch
+        (8.0, [[0, 0], [15, 1], [40, 2]]),
+    ],
+)
+def test_training_and_answers_are_the_plain_loops(log_alpha, grown, data, streams):
+    """What is said of a batch before it is learnt, when experts are born and of how many items, what is held."""
+    way = on_its_way(data, streams, log_alpha=log_alpha)
+    plain = Plain(way)
+    for t in range(len(way.changes)):
+        expected = plain.step(t)
+        loss, logits = way.step()
+        assert not logits.requires_grad
+        torch.testing.assert_close(logits[0].softmax(dim=1), expected)
+        assert loss.item() == pytest.approx(F.nll_loss(expected.log(), way.batch(t)[1][0]).item())
+        held = way.setting.labels[0, plain.held].bincount(minlength=4).tolist()
+        assert way.learner.memory_use(0) == {"items": sum(held), "bytes": sum(held) * 8 * 8 * 3, "per_class": held}
+    report = way.learner.report(0)
+    assert report["experts"] == grown
+    assert report["counts"] == pytest.approx(plain.counts)
+    assert sum(report["counts"]) + sum(held) == pytest.approx(53)  # every item once
+    assert report["parameters"] == sum(p.numel() for expert in plain.experts[1:] for p in expert.parameters())
+    for ours, theirs in zip(way.learner.experts, plain.experts, strict=True):
+        torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=1e-6, atol=1e-8)
+    x = way.setting.images(torch.arange(0, 120, 9)[None])
+    with way.learner.evaluation():
+        scores = way.learner.scores(x, None)[0]
+        torch.testing.assert_close(way.learner.scores(x[:, 7:9], None)[0], scores[7:9])  # alone as among others
+    expected = plain.said(x[0], plain.noise(plain.source("evaluation noise")))
+    torch.testing.assert_close(scores.softmax(dim=1), expected)
 
 
 def test_responsibilities_by_hand():
@@ -51,30 +165,12 @@ def test_responsibilities_by_hand():
     torch.testing.assert_close(shares, torch.tensor([[0, 0], [0.75, 0.25], [1, 0]]), atol=1e-4, rtol=0)
 
 
-def test_without_experts_all_is_novel():
-    novel, shares = responsibilities(torch.tensor([[-3.0], [2.0]]))
-    assert novel.tolist() == [True, True]
-    assert shares.shape == (2, 0)
-
-
 def test_mixture_by_hand():
     """Priors 3/4 and 1/4, p(x|k) in the ratio 1 : 6, so that p(k|x) is 1/3 and 2/3."""
     elbos = torch.tensor([[1.0, 6.0]], dtype=torch.float64).log() - 3000
     log_ps = torch.tensor([[[0.9, 0.1], [0.3, 0.7]]], dtype=torch.float64).log()
     said = mixture(torch.tensor([30.0, 10.0], dtype=torch.float64).log(), elbos, log_ps)
     torch.testing.assert_close(said.exp(), torch.tensor([[0.9 / 3 + 0.6 / 3, 0.1 / 3 + 1.4 / 3]], dtype=torch.float64))
-
-
-def test_prediction_is_the_papers(learn):
-    """argmax and differences of logsumexp_k [log prior_k + ELBO_k + log p_k(y|x)], expert by expert."""
-    learner = learn(log_alpha=ALL_NOVEL, steps=8)
-    assert len(learner.experts) == 3
-    x = learner.setting.images(torch.arange(0, 120, 9)[None])
-    elbos, log_ps = learner.assess(x[0], learner.evaluation_noise)
-    prior = learner.counts / learner.counts.sum()
-    joint = sum(prior[k - 1] * (elbos[k] - elbos[1]).exp()[:, None] * log_ps[k].exp() for k in (1, 2))
-    scores = learner.scores(x, torch.zeros(1, x.shape[1]))
-    torch.testing.assert_close(scores[0].softmax(dim=1), joint / joint.sum(dim=1, keepdim=True))
 
 
 def test_elbo_by_hand():
@@ -91,37 +187,23 @@ def test_elbo_by_hand():
     torch.testing.assert_close(elbo, torch.tensor([density - kl, density - 16 * 0.25 / 2 - kl]).double())
 
 
-def test_assignment_by_hand(learn):
-    """Counts 30 and 10; a temperature of 1/2 squares p(y|x) and normalises."""
-    learner = learn(steps=0, log_alpha=math.log(2), chill=0.5)
-    learner.counts = torch.tensor([30.0, 10.0])
-    p = torch.tensor([[0.5, 0.5], [0.9, 0.1], [0.25, 0.75]])  # of one item, by experts 0, 1 and 2
-    elbos = [torch.tensor([v]).log() for v in (1.0, 1.0, 6.0)]
-    log_ps = [row[None].log() for row in p]
-    novel, shares = learner.assign(elbos, log_ps, torch.tensor([1]))
-    joints = torch.tensor([30 * 0.01 / 0.82, 60 * 0.9])
-    assert not novel.item()
-    torch.testing.assert_close(shares[0], joints / joints.sum())
-    novel, _ = learn(steps=0, log_alpha=math.log(200), chill=0.5).assign(elbos[:1], log_ps[:1], torch.tensor([1]))
-    assert novel.item()
-
-
 @pytest.mark.parametrize("shape", [(3, 8, 8), (1, 28, 28), (3, 32, 32)])
-def test_experts_of_any_image(shape):
-    """Number 2 is handed the features of number 1, number 3 those of both; decoders are alike."""
+def test_an_expert_listens_to_its_predecessors_and_does_not_change_them(shape):
+    """Of any image; number 2 is handed the features of number 1, number 3 those of both. Decoders are alike."""
+    experts = [Expert(k, shape, 5, **SIZES) for k in (1, 2, 3)]
     x, noise, before = torch.rand(2, *shape), torch.randn(2, 4, 3), (None, None)
-    decoders = set()
-    for k in (1, 2, 3):
-        expert = Expert(k, shape, 5, **SIZES)
+    for channels, expert in zip([(4, 3), (6, 4), (8, 5)], experts):
+        handed = before
         elbo, log_p, before = expert(x, noise, before)
-        assert elbo.shape == (2,)
         torch.testing.assert_close(log_p.exp().sum(dim=1), torch.ones(2))
-        channels = [4, 6, 8][k - 1], [3, 4, 5][k - 1]
         assert [f.shape[1] // channels[0] for f in before[0]] == [1, 2, 4]
         assert [f.shape[1] // channels[1] for f in before[1]] == [1, 1, 2, 4, 8]
-        assert log_p.std() > 0
-        decoders.add(sum(p.numel() for p in expert.vae.decoder.parameters()))
-    assert len(decoders) == 1
+    assert len({sum(p.numel() for p in expert.vae.decoder.parameters()) for expert in experts}) == 1
+    (elbo.sum() + log_p[:, 0].sum()).backward()
+    assert all(p.grad is None for expert in experts[:2] for p in expert.parameters())
+    assert all(p.grad is not None for p in experts[2].parameters())
+    others = [[level + 1 for level in net] for net in handed]
+    assert all((mine != theirs).any() for mine, theirs in zip((elbo, log_p), experts[2](x, noise, others)))
 
 
 def test_sizes_of_the_paper():
@@ -133,124 +215,3 @@ def test_sizes_of_the_paper():
     assert maps[1] == [4, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32]
     assert [e.classifier.head.in_features for e in experts] == [160, 8 * 32]
     assert [e.vae.mean.in_features for e in experts] == [128, 4 * 44]
-
-
-def test_no_gradient_into_predecessors():
-    experts = [Expert(k, (3, 8, 8), 4, **SIZES) for k in (1, 2, 3)]
-    x, noise, before = torch.rand(2, 3, 8, 8), torch.randn(2, 4, 3), (None, None)
-    for expert in experts:
-        elbo, log_p, before = expert(x, noise, before)
-    (elbo.sum() + log_p[:, 0].sum()).backward()
-    assert all(p.grad is None for expert in experts[:2] for p in expert.parameters())
-    assert all(p.grad is not None for p in experts[2].parameters())
-    changed = [f.clone() for f in before[0]]
-    with torch.no_grad():
-        for p in experts[0].parameters():
-            p.add_(0.1)
-        handed = [experts[0].vae.climb(x, None)[1]]
-        handed.append(experts[1].vae.climb(x, handed[0])[1])
-    assert not torch.equal(experts[2].vae.climb(x, handed[1])[1][2], changed[2])  # but they are listened to
-
-
-def test_an_expert_is_born_when_the_memory_is_full(learn):
-    """12 novel items at 5 a step: after steps 3, 6 and 9, with 15 items each."""
-    learner = learn(log_alpha=ALL_NOVEL, steps=2)
-    assert (len(learner.experts), len(learner.stm)) == (1, 10)
-    step(learner, 2)
-    assert (len(learner.experts), len(learner.stm)) == (2, 0)
-    for t in range(3, 11):
-        step(learner, t)
-    report = learner.report(0)
-    assert report["experts"] == [[0, 0], [15, 1], [30, 2], [45, 3]]
-    assert report["counts"] == [15, 15, 15]
-    assert report["parameters"] == sum(p.numel() for e in learner.experts[1:] for p in e.parameters())
-    memory = learner.memory_use(0)
-    assert memory["items"] == sum(memory["per_class"]) == 53 - 45
-    assert memory["bytes"] == 8 * 8 * 8 * 3
-    assert memory["per_class"] == torch.bincount(learner.setting.labels[0, 45:], minlength=4).tolist()
-
-
-def test_a_new_expert_knows_what_it_slept_on(learn):
-    """Enough sleep: its bound of the density rises far above that of the untrained expert, and it knows the labels."""
-    learner = learn(log_alpha=ALL_NOVEL, steps=3, sleep_vae_steps=150, sleep_classifier_steps=60)
-    x, y = learner.setting.images(learner.setting.items[:, :15]), learner.setting.labels[0, :15]
-    elbos, log_ps = learner.assess(x[0], learner.evaluation_noise)
-    assert elbos[1].mean() > elbos[0].mean() + 1
-    assert F.nll_loss(log_ps[1], y) < 0.5 * math.log(4)
-    assert [group["lr"] for group in learner.optimizers[1].param_groups] == pytest.approx([6e-4, 2e-3])
-
-
-def test_counts_are_sums_of_shares(learn, monkeypatch):
-    """As seen by whoever hands the shares out, plus the items that each expert was born from."""
-    given = []
-    learner = learn(log_alpha=ALL_NOVEL, steps=6)
-    born = learner.counts.clone()
-    learner.log_alpha = NONE_NOVEL
-    assign = learner.assign
-
-    def noted(*arguments):
-        novel, shares = assign(*arguments)
-        given.append(shares)
-        return novel, shares
-
-    monkeypatch.setattr(learner, "assign", noted)
-    for t in range(6, 11):
-        step(learner, t)
-    torch.testing.assert_close(learner.counts, born + torch.cat(given).sum(dim=0))
-    assert learner.counts.sum().item() == pytest.approx(53)  # every item once
-
-
-def test_only_experts_with_a_share_learn(learn):
-    learner = learn(log_alpha=ALL_NOVEL, steps=6)
-    before = [state(expert) for expert in learner.experts]
-    x = learner.setting.images(learner.setting.items[:, 30:35])
-    elbos, _ = learner.assess(x[0], learner.noise(learner.rng, 5))
-    shares = torch.zeros(5, 2, dtype=torch.float64)
-    shares[3, 1] = 1
-    learner.learn(shares, elbos[1:])
-    assert same(before[0], learner.experts[0])
-    assert same(before[1], learner.experts[1])
-    assert not same(before[2], learner.experts[2])
-    assert learner.counts.tolist() == [15, 16]
-
-
-def test_expert_0_is_never_trained(learn):
-    learner = learn(steps=0)
-    before = state(learner.experts[0])
-    learner.log_alpha = ALL_NOVEL
-    for t in range(4):
-        step(learner, t)
-    learner.log_alpha = NONE_NOVEL
-    trained = state(learner.experts[1])
-    for t in range(4, 11):
-        step(learner, t)
-    assert same(before, learner.experts[0])
-    assert not same(trained, learner.experts[1])
-    assert not any(p.requires_grad for p in learner.experts[0].parameters())
-
-
-def test_says_what_it_thinks_before_it_learns(learn):
-    learner = learn(log_alpha=ALL_NOVEL, steps=0)
-    loss, logits = step(learner, 0)
-    assert loss.item() == pytest.approx(math.log(4))  # nobody to ask: uniform
-    assert logits.shape == (1, 5, 4)
-    for t in (1, 2):
-        step(learner, t)
-    before = learner.scores(learner.setting.images(learner.setting.items[:, 15:20]), None)
-    learner.rng.manual_seed(0)
-    noise = learner.noise(learner.rng, 5)
-    elbos, log_ps = learner.assess(learner.setting.images(learner.setting.items[:, 15:20])[0], noise)
-    learner.rng.manual_seed(0)
-    loss, logits = step(learner, 3)
-    torch.testing.assert_close(logits, learner.predict(elbos, log_ps))
-    torch.testing.assert_close(loss, F.cross_entropy(logits[0], learner.setting.labels[0, 15:20])[None])
-    torch.testing.assert_close(logits, before)  # one expert: no draw of the latent matters
-    assert not logits.requires_grad
-
-
-def test_an_answer_depends_on_its_image_alone(learn):
-    learner = learn(log_alpha=ALL_NOVEL, steps=6)
-    x = learner.setting.images(torch.arange(20)[None])
-    together, again = learner.scores(x, None), learner.scores(x, None)
-    assert torch.equal(together, again)
-    torch.testing.assert_close(learner.scores(x[:, 7:9], None), together[:, 7:9])

@@ -11,9 +11,9 @@ from clpapers.streams import orders
 P = 192 * 16 + 16 + 16 * 4 + 4  # 8×8 colour images, 16 units, 4 classes
 PIXELS = 192
 NUMBER = 8
+MAP = 25 * PIXELS + 4 * 25 + 1  # w, V, κ
 MEMORY = 20  # items: 5 of each class, 10 of each of the two tasks
 RUNNING = {"strength": 1.0, "gamma": 0, "fisher": {"interval": 2, "decay": 0.9}, "normalise": True, "half": False}
-
 SAMPLED = {"strength": 1.0, "gamma": 1, "fisher": {"samples": 7}, "normalise": False, "half": True}
 
 
@@ -47,12 +47,7 @@ def column(earlier):
         ("gmed", None, 2 * P * NUMBER + (MEMORY * PIXELS + MEMORY + 1) * NUMBER, P),  # edited images, their ages
         ("multi_task", None, 2 * P * NUMBER, P),
         ("nn1", None, 120 * PIXELS * NUMBER, 120 * PIXELS),  # all items
-        (
-            "geppnet",
-            None,
-            (25 * PIXELS + 4 * 25 + 1) * NUMBER + 120 * PIXELS,
-            25 * PIXELS + 4 * 25 + 1,
-        ),  # w, V, κ; items to replay
+        ("geppnet", None, MAP * NUMBER + 120 * PIXELS, MAP),  # its numbers, and items to replay
     ],
 )
 def test_by_hand(learner, options, training, testing, data):
@@ -70,14 +65,11 @@ def test_two_views_of_one_storage_count_once(data):
     assert learner_bytes(learner, 0)["training"] - before == (6 + 2) * NUMBER
 
 
-def test_adam_holds_two_moments(data):
-    assert held("single", data, optimizer="adam")[0]["training"] == 4 * P * NUMBER
-
-
-def test_batch_norm_keeps_its_statistics(data):
+def test_adam_holds_two_moments_and_batch_norm_its_statistics(data):
     """Of every seed as of one alone, whose layers also count their batches."""
-    together = held("single", data, net="resnet")
-    assert together[0] == held("single", data, seeds=[0], net="resnet")[0]
+    assert held("single", data, optimizer="adam")[0]["training"] == 4 * P * NUMBER
+    together = held("single", data, net="resnet", batch=15)
+    assert together[0] == held("single", data, seeds=[0], net="resnet", batch=15)[0]
     build = loop.nets.build(cell("single", {})["net"], (3, 8, 8), 4)
     numbers = sum(p.numel() for p in build.parameters())
     numbers += sum(b.numel() for b in build.buffers() if b.is_floating_point())

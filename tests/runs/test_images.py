@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from tiny import CPU, OPTIONS, cell, setting
+from tiny import CPU
 
 from clpapers.datasets._torchvision import module
 from clpapers.datasets.imagenet import NORMALISATION
-from clpapers.runs import images, learners
 from clpapers.runs.images import Images, joined
 from clpapers.runs.memories import Memory
 
@@ -17,35 +16,6 @@ def test_batches_joined_are_those_of_cat_and_stay_channels_last():
     both = joined(one, two)
     assert both.equal(torch.cat([one, two], dim=1))
     assert both.movedim(-3, -1).is_contiguous()
-
-
-def test_a_cpu_takes_channels_last_and_a_gpu_in_tf32(monkeypatch):
-    gpu = torch.device("cuda")
-    assert images.channels_last(CPU)
-    for tf32 in (False, True):
-        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", tf32)
-        assert images.channels_last(gpu) is tf32
-
-
-@pytest.mark.parametrize(("net", "steps"), [("cnn", 4), ("resnet", 2)])  # rounding grows step by step
-@pytest.mark.parametrize("seeds", [1, 3])
-@pytest.mark.parametrize(("learner", "within"), [("er", 1e-12), ("gmed", 1e-10)])  # an edit of pixels widens rounding
-def test_both_layouts_teach_the_same(learner, within, seeds, net, steps, data, streams, monkeypatch):
-    spec = cell(learner, OPTIONS[learner] | {"forward": "joint"}, net)
-
-    def losses(last):
-        monkeypatch.setattr(images, "channels_last", lambda device: last)
-        given = setting(spec, data, {seed: streams[seed] for seed in range(seeds)})
-        made = learners.create(spec["learner"], given)
-        found = []
-        for t in range(steps):
-            x = given.images(given.items[:, given.step(t)])
-            assert x.movedim(-3, -1).is_contiguous() is last
-            assert x.is_contiguous() is not last
-            found.append(made.observe(t, x, given.labels[:, given.step(t)]).loss.detach())
-        return torch.stack(found)
-
-    torch.testing.assert_close(losses(True), losses(False), rtol=within, atol=within)
 
 
 PIXELS, OTHERS = (np.random.default_rng(n).integers(0, [60, 200, 256], (n, 4, 5, 3)).astype(np.uint8) for n in (50, 9))
@@ -87,3 +57,12 @@ def test_features_stay_as_they_are_and_count_four_bytes_a_number():
     assert torch.equal(found(torch.arange(7))[..., 0, 0], torch.from_numpy(features[:, 0, 0]))
     items, labels = torch.arange(6)[None], torch.zeros((1, 6), dtype=torch.int64)
     assert Memory("reservoir", 3, found, items, labels, np.array([3, 6]), [0]).bytes_an_item == 20
+
+
+def test_many_images_are_permuted_as_few():
+    """Also where more than a block of them are gathered."""
+    rng = np.random.default_rng(0)
+    permutations = [np.stack([rng.permutation(60) for _ in range(2)]) for _ in range(2)]
+    found, items = Images(PIXELS, "unit", CPU, torch.float64, permutations), torch.randint(100, (2, 5000))
+    whole = found(items)
+    assert all(torch.equal(whole[:, now], found(items[:, now])) for now in (slice(50), slice(4090, 4100)))

@@ -5,153 +5,97 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
-from tiny import CNN, MLP, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
+from plain_loop import descend
+from tiny import CNN, MLP, RANDOM, Way, assert_same_net, cross_entropy, images, made, split, two_tasks
 
-from clpapers.runs import loop, nets
+from clpapers.runs import nets
 from clpapers.runs.learners.multi_model import narrowed
 
 DATA = images(classes=6, items=7)
 WIDTHS = {"1": 4, "2": 4, "3": 3}
 MM = {"name": "multi_model", "widths": WIDTHS}
-THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": None}}
+TASKS = {"order": {"name": "split", "tasks": 3, "length": None}}
 
 
 def on_its_way(net=MLP, data=DATA, learner=MM, **changed):
-    spec = two_tasks(learner, net, **THREE | changed)
+    spec = two_tasks(learner, net, **{"oracle": split(3)} | TASKS | changed)
     return Way(spec, data, [made(spec, data)])
 
 
-def moved(models, before):
-    """Which models have another state than `before`."""
-    states = [model.state_dict() for model in models]
-    return [any(not torch.equal(b[k], a[k]) for k in b) for b, a in zip(before, states)]
+def own_nets(way):
+    """Ordinary nets as the models begin."""
+    small = narrowed(way.spec["net"], WIDTHS["3"])
+    return [way.ordinary("init" if m == 0 else f"init {m}", net=small) for m in range(3)]
 
 
-def state(models):
-    return [copy.deepcopy(model.state_dict()) for model in models]
+def surest(nets, item):
+    """The number of the net with the least entropy, in evaluation mode."""
+    entropies = []
+    for net in nets:
+        with torch.no_grad():
+            p = copy.deepcopy(net).eval()(item[None])[0].softmax(dim=0)
+        entropies.append(sum(-q * math.log(q) for q in p.tolist()))
+    return entropies.index(min(entropies))
 
 
-# --- training ----------------------------------------------------------------------------------------------
-
-
-TASKS = {"order": {"name": "split", "tasks": 3, "length": None}}
-MIXED = {"order": {"name": "random", "length": None}}
+MIXTURE = {"order": RANDOM}
 BY_ADAM = {"optimizer": "adam"}
+BY_ENTROPY = {"oracle": {"name": "entropy", "tasks": 3}, "batch": 3}
 
 
 @pytest.mark.parametrize("train", ["none", "oracle"])
 @pytest.mark.parametrize(
-    ("net", "options"), [(MLP, TASKS), (MLP, TASKS | BY_ADAM), (MLP, MIXED), (MLP, MIXED | BY_ADAM), (CNN, TASKS)]
+    ("net", "changed", "one_mean"),
+    [
+        (MLP, TASKS, False),
+        (MLP, TASKS | BY_ADAM, False),
+        (MLP, MIXTURE, False),
+        (MLP, MIXTURE | BY_ADAM, False),
+        (CNN, TASKS, False),
+        (MLP, TASKS, True),
+        (MLP, MIXTURE, True),
+        (MLP, BY_ENTROPY, False),
+        (CNN, BY_ENTROPY, False),
+    ],
 )
-def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(net, options, train):
-    """On a split stream that is each task's own stream; on a random one a model steps when items came for it."""
-    way = on_its_way(net, train=train, **options)
-    learner = way.walk()
-    small = narrowed(net, WIDTHS["3"])
-    assert small == (net | {"hidden": [3, 3]} if net is MLP else net | {"width": 3})
-    for m, model in enumerate(learner.models):
-        net = way.ordinary("init" if m == 0 else f"init {m}", net=small)
-        own = way.optimizer(net)
-        for t in range(len(way.changes)):
-            x, y = (part[0] for part in way.batch(t))
-            mine = [i for i, task in enumerate(way.setting.tasks[0, way.setting.step(t)].tolist()) if task == m]
-            if mine:
-                own.zero_grad()
-                cross_entropy(net(x[mine]), y[mine], way.mask(t)).backward()
-                own.step()
-        assert_same_net(model, net, rtol=1e-7, atol=1e-9)
+def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(net, changed, one_mean, train):
+    """And answer their own items, as they do before they learn them: those of a task, or those that one is surest of.
 
+    With one mean a step is as long as the model's share of the batch. Models without an item keep still.
+    """
+    way = on_its_way(net, learner=MM | ({"name": "multi_model_one_mean"} if one_mean else {}), train=train, **changed)
+    plain, chosen = own_nets(way), set()
+    optimizers = [way.optimizer(net) for net in plain]
 
-@pytest.mark.parametrize("train", ["none", "oracle"])
-@pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "random"}], ids=lambda order: order["name"])
-def test_with_one_mean_a_model_steps_by_its_share_of_the_batch(order, train):
-    """Under plain descent; models without an item keep still."""
-    way = on_its_way(learner=MM | {"name": "multi_model_one_mean"}, order=order | {"length": None}, train=train)
-    learner, shares = way.walk(), set()
-    for m, model in enumerate(learner.models):
-        net = way.ordinary("init" if m == 0 else f"init {m}", net=narrowed(MLP, WIDTHS["3"]))
-        for t in range(len(way.changes)):
-            x, y = (part[0] for part in way.batch(t))
-            mine = [i for i, task in enumerate(way.setting.tasks[0, way.setting.step(t)].tolist()) if task == m]
-            if mine:
-                shares.add(len(mine) / len(x))
-                net.zero_grad()
-                cross_entropy(net(x[mine]), y[mine], way.mask(t)).backward()
-                with torch.no_grad():
-                    for p in net.parameters():
-                        p -= way.spec["budget"]["learning_rate"] * len(mine) / len(x) * p.grad
-        assert_same_net(model, net, rtol=1e-6, atol=1e-8)
-    assert (len(shares) > 1) == (order["name"] == "random")
-
-
-def test_one_model_of_the_cells_own_width_is_single():
-    """Bit for bit, through the loop: so offline, where one model has Single's width, the column is Single's."""
-    net = {"name": "mlp", "hidden": [7, 7]}
-    results = []
-    for learner in ({"name": "single"}, MM | {"widths": {"1": 7}}):
-        spec = two_tasks(learner, net, oracle=split(1), order={"name": "random", "length": None})
-        results += loop.train(spec, DATA, {3: made(spec, DATA, 3)}, torch.device("cpu"))
-    single, one = results
-    assert one["test"] == single["test"]
-    assert one["probes"] == single["probes"]
-    assert one["online"] == single["online"]
-
-
-def test_loss_and_logits_are_those_of_the_models_before_they_learn():
-    way = on_its_way(order={"name": "random", "length": None})
-    way.walk(until=3)
-    before, (x, y) = copy.deepcopy(way.learner.models), way.batch(3)
-    loss, logits = way.step()
-    for i, task in enumerate(way.setting.tasks[0, way.setting.step(3)].tolist()):
-        sub = [j for j, other in enumerate(way.setting.tasks[0, way.setting.step(3)].tolist()) if other == task]
-        torch.testing.assert_close(logits[0, i], before[task](x[:, sub])[0, sub.index(i)].detach())
-    torch.testing.assert_close(loss[0], F.cross_entropy(logits[0], y[0]))
-
-
-# --- answering ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_at_test_the_tasks_own_model_answers(net):
-    way = on_its_way(net)
-    learner, (x, _) = way.walk(), way.batch(0)
-    tasks = torch.tensor([[2, 0, 1, 1, 2]])
-    with learner.evaluation(), torch.no_grad():
-        scores = learner.scores(x, tasks)
-        for i, task in enumerate(tasks[0].tolist()):
-            torch.testing.assert_close(scores[0, i], learner.models[task].eval()(x[:, i : i + 1])[0, 0])
-    assert all(model.training for model in learner.models)
-
-
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_by_entropy_the_surest_model_learns_and_answers(net):
-    """For each item, the entropies of all models one by one, in evaluation mode."""
-    way = on_its_way(net, oracle={"name": "entropy", "tasks": 3}, batch=3)
-    learner, chosen = way.learner, set()
-    assert len(learner.models) == 3
-
-    def surest(item):
-        entropies = []
-        for model in learner.models:
-            p = copy.deepcopy(model).eval()(item[None, None])[0, 0].softmax(dim=0)
-            entropies.append(sum(-q * math.log(q) for q in p.tolist()))
-        return entropies.index(min(entropies))
+    def owners(x, tasks):
+        return [surest(plain, item) for item in x] if changed is BY_ENTROPY else tasks
 
     for t in range(len(way.changes)):
-        before, expected = state(learner.models), {surest(item) for item in way.batch(t)[0][0]}
-        way.step()
-        assert moved(learner.models, before) == [m in expected for m in range(3)]
-        chosen |= expected
+        x, y = (part[0] for part in way.batch(t))
+        own = owners(x, way.setting.tasks[0, way.setting.step(t)].tolist())
+        loss, logits = way.step()
+        expected = logits.new_empty(len(x), 6)
+        for m in set(own):
+            mine = [i for i, owner in enumerate(own) if owner == m]
+            expected[mine] = said = plain[m](x[mine])
+            descend(optimizers[m], cross_entropy(said, y[mine], way.mask(t)) * (len(mine) / len(x) if one_mean else 1))
+        torch.testing.assert_close(logits[0], expected.detach())
+        torch.testing.assert_close(loss[0], cross_entropy(expected.detach(), y, way.mask(t)))
+        chosen |= set(own)
+    for model, net in zip(way.learner.models, plain):
+        assert_same_net(model, net, rtol=1e-6, atol=1e-8)
+        net.eval()
     assert len(chosen) > 1
-    x, _ = way.batch(0)
-    with learner.evaluation(), torch.no_grad():
-        scores = learner.scores(x, torch.zeros(1, x.shape[1], dtype=torch.long))
-        for i, item in enumerate(x[0]):
-            torch.testing.assert_close(scores[0, i], learner.models[surest(item)](item[None, None])[0, 0])
-
-
-# --- sizes -------------------------------------------------------------------------------------------------
+    x, tasks = way.batch(0)[0][0], [2, 0, 1, 1, 2]
+    with way.learner.evaluation(), torch.no_grad():
+        scores = way.learner.scores(x[None], torch.tensor([tasks[: len(x)]]))[0]
+        expected = [plain[m](item[None])[0] for m, item in zip(owners(x, tasks), x)]
+    torch.testing.assert_close(scores, torch.stack(expected))
+    assert all(model.training for model in way.learner.models)
+    assert way.learner.report(0) == {
+        "models": 3,
+        "parameters": sum(p.numel() for net in plain for p in net.parameters()),
+    }
 
 
 def parameters(spec, shape, classes):
@@ -168,18 +112,24 @@ def test_cifar100_models_are_together_as_large_as_single(models, width):
     assert models * parameters(narrowed(single, width), (3, 32, 32), 100) == pytest.approx(whole, rel=0.05)
 
 
+PRINTED = {2: 214, 3: 146, 5: 90, 15: 30}  # models, and their width
+
+
+def test_of_all_input_sizes_only_those_about_three_channels_make_the_printed_widths():
+    """3 × 28 × 28 = 2352."""
+
+    def size(inputs, width, models=1):
+        return models * ((inputs + 1) * width + (width + 1) * width + (width + 1) * 10)
+
+    widths = PRINTED.items()
+    found = [n for n in range(100, 5000) if all(size(n, w, m) <= size(n, 400) < size(n, w + 1, m) for m, w in widths)]
+    assert found == list(range(2309, 2378))
+
+
 def test_mnist_models_are_together_smaller_than_single():
     """Appendix A.7 prints widths that do not fill the single net's 400-400; the printed widths stand."""
     single = {"name": "mlp", "hidden": [400, 400]}
     whole = parameters(single, (1, 28, 28), 10)
-    shares = {
-        models: models * parameters(narrowed(single, width), (1, 28, 28), 10) / whole
-        for models, width in ((2, 214), (3, 146), (5, 90), (15, 30))
-    }
-    assert 0.775 < min(shares.values()) < 0.785
-    assert 0.895 < max(shares.values()) < 0.905
-
-
-def test_what_it_reports_is_what_it_has():
-    learner = on_its_way(net=MLP).learner
-    assert learner.report(0) == {"models": 3, "parameters": 3 * parameters(narrowed(MLP, 3), (1, 4, 4), 6)}
+    shares = [n * parameters(narrowed(single, width), (1, 28, 28), 10) / whole for n, width in PRINTED.items()]
+    assert 0.775 < min(shares) < 0.785
+    assert 0.895 < max(shares) < 0.905

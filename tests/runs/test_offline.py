@@ -4,27 +4,22 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import CPU, Way, assert_same_net, cell, stream
+from plain_loop import descend
+from tiny import CPU, Way, assert_same_net, cell
 from torch import nn
 
 from clpapers.randomness import generator
 from clpapers.runs import loop
-from clpapers.runs.learner import Observed, Setting
-from clpapers.runs.learners.offline import Offline
 from clpapers.runs.scenario import ScenarioError
 
 NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
 
 
-def spec_of(every=20, *, epochs=2, batch=7, net=NET, learner="offline"):
-    options = {"epochs": epochs, "batch": batch} if learner == "offline" else {}
-    spec = cell(learner, options, batch=1, optimizer="adam", learning_rate=2e-3) | {"net": net}
+def spec_of(every=20, *, batch=7, net=NET):
+    options = {"epochs": 2, "batch": batch}
+    spec = cell("offline", options, batch=1, optimizer="adam", learning_rate=2e-3) | {"net": net}
     spec["evaluation"] |= {"every": every, "points": 1}
     return spec
-
-
-def way(data, streams, **options):
-    return Way(spec_of(**options), data, list(streams.values()))
 
 
 class Mask(nn.Module):
@@ -41,7 +36,7 @@ class Mask(nn.Module):
         return x * kept / 0.75
 
 
-def plain_net(seed, batch_norm=True, dropout=0.25):
+def plain_net(seed):
     """ExStream's net of 192 values, 11, 6 and 4 units, layer by layer, of one seed for PyTorch."""
     rng = torch.Generator().manual_seed(int(generator(seed, "dropout").integers(2**63)))
     torch.manual_seed(seed)
@@ -50,9 +45,7 @@ def plain_net(seed, batch_norm=True, dropout=0.25):
         linear = nn.Linear(n_in, n_out)
         linear.weight.data.normal_(0, np.sqrt(2 / (n_in + n_out)))
         linear.bias.data.fill_(1)
-        norm = [nn.BatchNorm1d(n_out)] if batch_norm else []
-        drop = [Mask(rng)] if dropout else []
-        layers += [linear] if n_out == 4 else [linear, *norm, nn.ELU(), *drop]
+        layers += [linear] if n_out == 4 else [linear, nn.BatchNorm1d(n_out), nn.ELU(), Mask(rng)]
     return nn.Sequential(*layers).double().train()
 
 
@@ -66,16 +59,14 @@ def plain_fit(way, s, seed, n, epochs, batch):
         left, taken = rng.permutation(n).tolist(), []
         while left:
             taken, left = [*taken, *left[:batch]][-batch:], left[batch:]  # the last batch has some of the one before
-            optimizer.zero_grad()
-            F.cross_entropy(net(x[taken]), y[taken]).backward()
-            optimizer.step()
+            descend(optimizer, F.cross_entropy(net(x[taken]), y[taken]))
     return net
 
 
-@pytest.mark.parametrize("seeds", [[1], [0, 2]])
 @pytest.mark.parametrize("batch", [7, 13, 5, 100])  # 20 items leave 6, 7, none; 40 leave 5, 1, none
-def test_equals_a_plain_loop(seeds, batch, data, streams):
-    ours = way(data, {seed: streams[seed] for seed in seeds}, batch=batch)
+def test_equals_a_plain_loop(batch, data, streams):
+    seeds = [0, 2]
+    ours = Way(spec_of(batch=batch), data, [streams[seed] for seed in seeds])
     for n in (20, 40):
         while ours.t < n:
             ours.step()
@@ -89,14 +80,11 @@ def test_equals_a_plain_loop(seeds, batch, data, streams):
         assert ours.learner.net.training
 
 
-def test_a_net_is_trained_only_where_a_test_comes_and_something_came(data, streams, monkeypatch):
-    """Once a moment, from scratch, whatever is tested then; what it draws does not depend on the tests before."""
-    learnt, net = [], Setting.net
-    monkeypatch.setattr(Setting, "net", lambda self, purpose: (learnt.append(purpose), net(self, purpose))[1])
+def test_the_draws_of_a_test_do_not_depend_on_the_tests_before(data, streams):
+    """A net is trained from scratch for each moment at which a test comes and something came."""
     found = {every: loop.train(spec_of(every), data, {0: streams[0]}, CPU)[0] for every in (10, 20)}
-    times = [10, 20, 30, 40, 50, 53], [20, 40, 53]
-    assert learnt == [f"offline after {time}" for each in times for time in each]
     often, seldom = (found[every]["events"] for every in (10, 20))
+    assert (often["time"], seldom["time"]) == ([10, 20, 30, 40, 50, 53], [20, 40, 53])
     for key in ("correct", "unknown_auroc", "learner_bytes"):
         assert [often[key][often["time"].index(time)] for time in seldom["time"]] == seldom[key]
     assert found[10]["test"] == found[20]["test"]
@@ -117,30 +105,3 @@ def test_one_item_is_too_few_for_batch_norm_alone(data, streams):
         loop.train(spec_of(every=1), data, streams, CPU)
     (result,) = loop.train(spec_of(every=1, net=NET | {"batch_norm": False}), data, {0: streams[0]}, CPU)
     assert result["events"]["time"] == list(range(1, 54))
-
-
-# --- its net ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_the_online_net_is_the_plain_one_item_by_item(optimizer, data, streams):
-    """`single` on the net without batch norm, one item a step, each once."""
-    spec = spec_of(learner="single", net=NET | {"batch_norm": False})
-    spec["budget"]["optimizer"] = optimizer
-    ours = Way(spec, data, [streams[1]])
-    plain = plain_net(ours.setting.init()[0], batch_norm=False)
-    descent = ours.optimizer(plain)
-    for t in range(30):
-        x, y = (each[0] for each in ours.batch(t))
-        descent.zero_grad()
-        F.cross_entropy(plain(x), y).backward()
-        descent.step()
-    ours.walk(until=30)
-    assert_same_net(ours.learner.net, plain)
-
-
-def test_its_nets_learn_nothing_in_steps(data, streams):
-    ours = way(data, {0: stream(streams[0].indices)})
-    assert isinstance(ours.learner, Offline)
-    assert ours.step() == Observed()
-    assert ours.learner.net is None

@@ -18,25 +18,20 @@ THEIRS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 def test_takes_the_steps_of_pytorch(name, options):
     """With `clip`, after its clipping by value, which bounds some of these gradients."""
     torch.manual_seed(0)
-    ours = torch.nn.Linear(3, 2, dtype=torch.float64)
-    theirs = torch.nn.Linear(3, 2, dtype=torch.float64)
+    ours, theirs = (torch.nn.Linear(3, 2, dtype=torch.float64) for _ in range(2))
     theirs.load_state_dict(ours.state_dict())
-    clip = options.get("clip", torch.inf)
-    known = {key: value for key, value in options.items() if key != "clip"}
-    pairs = [
-        (ours, OPTIMIZERS[name](ours.parameters(), 0.03, **options)),
-        (theirs, THEIRS[name](theirs.parameters(), lr=0.03, **known)),
-    ]
-    largest = 0.0
+    known, largest = dict(options), 0.0
+    clip = known.pop("clip", torch.inf)
+    mine, other = OPTIMIZERS[name](ours.parameters(), 0.03, **options), THEIRS[name](theirs.parameters(), 0.03, **known)
     for _ in range(5):
         x = torch.randn(4, 3, dtype=torch.float64)
-        for net, optimizer in pairs:
+        for net, optimizer in ((ours, mine), (theirs, other)):
             optimizer.zero_grad()
             net(x).square().sum().backward()
-            if net is theirs:
-                largest = max(largest, *(p.grad.abs().max().item() for p in theirs.parameters()))
-                torch.nn.utils.clip_grad_value_(theirs.parameters(), clip)
-            optimizer.step()
+        largest = max(largest, *(p.grad.abs().max().item() for p in theirs.parameters()))
+        torch.nn.utils.clip_grad_value_(theirs.parameters(), clip)
+        mine.step()
+        other.step()
     for p, q in zip(ours.parameters(), theirs.parameters()):
         torch.testing.assert_close(p, q, rtol=1e-12, atol=1e-12)
     assert clip == torch.inf or largest > clip

@@ -7,16 +7,16 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
+from plain_loop import descend
+from tiny import CHUNKS, EMBEDDING, LR, MLP, RESNET, Way, cross_entropy, images, two_tasks
 from torch import nn
 
-from clpapers.runs.learners import prog_nn
 from clpapers.streams import orders
 
 PROG = {"name": "prog_nn"}
 DATA = images(classes=6, items=7)
 SPLIT = {"name": "split", "tasks": 3, "length": None}
-DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 18}
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 36}
 RESNET18 = {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"}
 NETS = pytest.mark.parametrize(
     "net", [MLP, RESNET, RESNET18, EMBEDDING], ids=["mlp", "reduced", "resnet18", "embedding"]
@@ -26,7 +26,7 @@ NETS = pytest.mark.parametrize(
 def on_its_way(net=MLP, order=SPLIT, seeds=(0,), train="oracle", data=None, **changed):
     side = 16 if net is RESNET18 else 8
     data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(side, side, 1)))
-    spec = two_tasks(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
+    spec = two_tasks(PROG, net, oracle=CHUNKS, order=order, train=train, **changed)
     pixels = data.train_x[0, ..., 0].size
     return Way(spec, data, [orders.make(order, data.train_y, seed, pixels) for seed in seeds])
 
@@ -42,64 +42,43 @@ def answers(way, task, x):
         return way.learner.scores(x, torch.full(x.shape[:2], task))
 
 
-def state(module):
-    return {k: v.clone() for k, v in module.state_dict().items()}
-
-
-def same(before, after):
-    return all(torch.equal(before[k], after[k]) for k in before)
-
-
-# --- plain implementations ---------------------------------------------------------------------------------
-
-
 def unfolded(weight, count):
     """The weights and biases of so many earlier columns' maps, as they stand side by side."""
     return [(w[:, :-1].clone(), w[:, -1].clone()) for w in weight.detach().chunk(count, dim=1)]
 
 
-def linear(weight, bias):
-    layer = nn.Linear(weight.shape[1], weight.shape[0]).double()
-    layer.weight.data, layer.bias.data = weight.clone(), bias.clone()
-    return layer
-
-
-class PlainColumn(nn.Module):
-    """An MLP column with one nn.Linear for each layer and one for each layer of each earlier column."""
+class PlainColumn:
+    """An MLP column with an affine map for each layer, and one from each layer of each earlier column."""
 
     def __init__(self, column, earlier):
-        super().__init__()
-        self.layers, self.laterals = nn.ModuleList(), nn.ModuleList()
+        self.layers = []
         for i, level in enumerate(column.levels):
             if i == 0:  # how their sum is shared out among the maps does not matter
-                torch.manual_seed(0)
-                total = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
-                extra = [[torch.randn_like(p) for p in total] for _ in range(earlier)]
-                self.layers.append(linear(*(p - sum(each) for p, *each in zip(total, *extra))))
-                self.laterals.append(nn.ModuleList(linear(*each) for each in extra))
+                own = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
+                maps = [[torch.zeros_like(p) for p in own] for _ in range(earlier)]
             else:
-                self.layers.append(linear(*level.own.parameters()))
+                own = level.own.parameters()
                 maps = unfolded(level.laterals.map.weight, earlier) if earlier else []
-                self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
+            self.layers.append([[p.detach().clone().requires_grad_() for p in each] for each in (own, *maps)])
 
-    def forward(self, x, others):
+    def parameters(self):
+        return [p for maps in self.layers for each in maps for p in each]
+
+    def __call__(self, x, others):
         """Logits and the inputs of all layers, from x [B, pixels] and the inputs of the earlier columns' layers."""
         inputs = [x]
-        for i, (layer, laterals) in enumerate(zip(self.layers, self.laterals)):
-            h = layer(inputs[i])
-            for lateral, other in zip(laterals, others, strict=True):
-                h = h + lateral(other[i])
-            inputs.append(h if layer is self.layers[-1] else h.relu())
+        for i, maps in enumerate(self.layers):
+            h = sum(F.linear(each[i], *own) for each, own in zip([inputs, *others], maps, strict=True))
+            inputs.append(h.relu() if i + 1 < len(self.layers) else h)
         return inputs.pop(), inputs
 
 
-@pytest.mark.parametrize("ahead", [1, 3, 100])
+@pytest.mark.parametrize("batch", [1, 5])
 @pytest.mark.parametrize("order", [SPLIT, DOMAINS], ids=lambda order: order["name"])
-def test_training_equals_the_explicit_sums_of_maps(order, ahead, monkeypatch):
-    """Logits, losses and the final parameters of three columns, and all tasks' answers."""
-    monkeypatch.setattr(prog_nn, "AHEAD", ahead)
+def test_training_equals_the_explicit_sums_of_maps(order, batch):
+    """Logits, losses and all answers of three columns; some tasks have more steps than pass frozen columns at once."""
     train = "oracle" if order is SPLIT else "none"
-    way = on_its_way(order=order, train=train)
+    way = on_its_way(order=order, train=train, data=images(classes=6, items=7 if batch > 1 else 18), batch=batch)
     columns = [PlainColumn(column, c) for c, column in enumerate(way.learner.net.columns)]
 
     def forward(task, x):
@@ -114,26 +93,16 @@ def test_training_equals_the_explicit_sums_of_maps(order, ahead, monkeypatch):
         task = int(way.setting.tasks[0, way.setting.step(t).start])
         plain = forward(task, x[0].flatten(1))
         loss = cross_entropy(plain, y[0], way.mask(t))
-        optimizer = torch.optim.SGD(columns[task].parameters(), lr=LR)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        descend(torch.optim.SGD(columns[task].parameters(), lr=LR), loss)
         said = way.step()
         torch.testing.assert_close(said[0][0], loss)
         torch.testing.assert_close(said[1][0], plain)
-    for c, (ours, plain) in enumerate(zip(way.learner.net.columns, columns)):
-        for i, level in enumerate(ours.levels):
-            expected = [plain.layers[i], *plain.laterals[i]]
-            if i == 0:
-                for name in ("weight", "bias"):
-                    total = sum(getattr(each, name) for each in expected)
-                    torch.testing.assert_close(getattr(level.own[1].map, name) * math.sqrt(c + 1), total)
-            else:
-                found = [tuple(level.own.parameters())] + (unfolded(level.laterals.map.weight, c) if c else [])
-                for mine, other in zip(found, expected, strict=True):
-                    torch.testing.assert_close(mine, tuple(other.parameters()))
-        x = way.batch(0)[0]
-        torch.testing.assert_close(answers(way, c, x)[0], forward(c, x[0].flatten(1)).detach())
+    x = way.setting.images(way.setting.items)
+    expected = torch.stack([forward(c, x[0].flatten(1)).detach() for c in range(3)])
+    tasks = torch.arange(x.shape[1]) * 2 % 3  # each item by its own column
+    with way.learner.evaluation(), torch.no_grad():
+        scores = way.learner.scores(x, tasks[None])[0]
+    torch.testing.assert_close(scores, expected[tasks, torch.arange(x.shape[1])])
 
 
 @pytest.mark.parametrize("net", [RESNET, RESNET18, EMBEDDING], ids=["reduced", "resnet18", "embedding"])
@@ -175,36 +144,29 @@ def test_the_first_column_is_the_cells_net(net):
         x, y = way.batch(t)
         logits = plain(x[0])
         torch.testing.assert_close(way.step()[1][0], logits)
-        optimizer.zero_grad()
-        cross_entropy(logits, y[0], way.mask(t)).backward()
-        optimizer.step()
+        descend(optimizer, cross_entropy(logits, y[0], way.mask(t)))
     x = way.batch(second)[0]
     torch.testing.assert_close(answers(way, 0, x)[0], plain.eval()(x[0]).detach())
 
 
 def test_columns_begin_as_the_cells_net_with_truncated_normal_laterals():
-    wide = {"name": "mlp", "hidden": [100, 100]}
-    way = on_its_way(wide, data=DATA)
+    """The first layer is the net's and the laterals' from pixels in one."""
+    way = on_its_way({"name": "mlp", "hidden": [100, 100]}, data=DATA)
     for c, column in enumerate(way.learner.net.columns):
         net = way.ordinary(f"init {c}" if c else "init")
         layers = [layer for layer in net if isinstance(layer, nn.Linear)]
         first = column.levels[0].own[1].map
-        pixels = first.weight * math.sqrt(c + 1) - layers[0].weight
         torch.testing.assert_close(first.bias * math.sqrt(c + 1), layers[0].bias + 0.1 * c)
-        assert pixels.abs().max() <= 0.2 * c + 1e-9
-        assert pixels.std().item() == pytest.approx(0.088 * math.sqrt(c), rel=0.1)  # 0.88: the cut normal's
+        drawn = [(first.weight * math.sqrt(c + 1) - layers[0].weight, c)]
         for level, layer in zip(list(column.levels)[1:], layers[1:], strict=True):
-            torch.testing.assert_close(level.own.weight, layer.weight)
-            torch.testing.assert_close(level.own.bias, layer.bias)
+            torch.testing.assert_close(list(level.own.parameters()), list(layer.parameters()))
             maps = unfolded(level.laterals.map.weight, c) if c else []
-            for weight, bias in maps:
-                assert weight.abs().max() <= 0.2
-                assert weight.std().item() == pytest.approx(0.088, rel=0.1)
-                torch.testing.assert_close(bias, torch.full_like(bias, 0.1))
+            assert all(torch.allclose(bias, torch.full_like(bias, 0.1)) for _, bias in maps)
             assert all(not torch.equal(a, b) for (a, _), (b, _) in itertools.combinations(maps, 2))
-
-
-# --- columns -----------------------------------------------------------------------------------------------
+            drawn += [(weight, 1) for weight, _ in maps]
+        for weight, count in drawn:
+            assert weight.abs().max() <= 0.2 * count + 1e-9
+            assert weight.std().item() == pytest.approx(0.088 * math.sqrt(count), rel=0.1)  # 0.88: the cut normal's
 
 
 @NETS
@@ -213,74 +175,31 @@ def test_old_logits_never_change(net):
     way, x = on_its_way(net), on_its_way(net).batch(1)[0]
     starts = [*beginnings(way), len(way.changes)]
     for task, end in enumerate(starts[1:]):
-        before = [(answers(way, c, x), state(column)) for c, column in enumerate(way.learner.net.columns)]
+        columns = way.learner.net.columns
+        before = [(answers(way, c, x), copy.deepcopy(column.state_dict())) for c, column in enumerate(columns)]
         way.walk(until=end)
-        for c, (column, (said, was)) in enumerate(zip(way.learner.net.columns, before)):
-            assert same(was, state(column)) == (c != task)
+        for c, (column, (said, was)) in enumerate(zip(columns, before)):
+            assert all(torch.equal(was[k], v) for k, v in column.state_dict().items()) == (c != task)
             if c < task:
                 assert torch.equal(said, answers(way, c, x))
-    assert task == 2
 
 
-@NETS
-def test_items_of_several_tasks_are_each_answered_by_their_column(net):
-    way = on_its_way(net, seeds=(0, 1))
-    way.walk(until=beginnings(way)[1] + 1)
-    x = way.batch(0)[0]
-    tasks = torch.tensor([[2, 0, 2, 2, 0], [1, 0, 0, 2, 1]])
-    alone = torch.stack([answers(way, c, x) for c in range(3)])
-    with way.learner.evaluation(), torch.no_grad():
-        scores = way.learner.scores(x, tasks)
-    for s, i in itertools.product(range(2), range(5)):
-        torch.testing.assert_close(scores[s, i], alone[tasks[s, i], s, i])
-
-
-# --- sizes -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
-def test_parameters_of_mlp_columns(seeds):
-    """Column c has c + 1 affine maps for each layer."""
-    layers = 16 * 6 + 6 + 6 * 5 + 5 + 5 * 6 + 6
-    report = on_its_way(seeds=seeds).learner.report(len(seeds) - 1)
-    assert report == {"columns": 3, "parameters": layers * (1 + 2 + 3)}
-
-
-@pytest.mark.parametrize("net", [RESNET, RESNET18, EMBEDDING], ids=["reduced", "resnet18", "embedding"])
-def test_parameters_of_resnet_columns(net):
-    """Column c has the net, and c maps from pixels, from the inputs of four stages and from pooled features."""
+@pytest.mark.parametrize(
+    ("net", "maps"),
+    [
+        (MLP, [(16, 6), (6, 5), (5, 6)]),
+        *((net, [(1, 2), (2, 2), (2, 4), (4, 8), (8, 16), (16, 6)]) for net in (RESNET, RESNET18, EMBEDDING)),
+    ],
+    ids=["mlp", "reduced", "resnet18", "embedding"],
+)
+def test_column_c_has_the_net_and_c_maps_from_the_inputs_of_each_layer_or_stage(net, maps):
     way = on_its_way(net)
-    net = sum(p.numel() for p in way.ordinary().parameters())
-    maps = sum(n_in * n_out + n_out for n_in, n_out in ((1, 2), (2, 2), (2, 4), (4, 8), (8, 16), (16, 6)))
-    assert way.learner.report(0)["parameters"] == 3 * net + (1 + 2) * maps
-
-
-# --- seeds, and what it does not take ----------------------------------------------------------------------
-
-
-@NETS
-def test_seeds_do_not_depend_on_their_stack_mates(net):
-    """Each seed of a stack is as alone, even next to one that comes to grief."""
-    ways = [on_its_way(net, seeds=seeds) for seeds in ((0, 1, 2), (0,), (2,))]
-    with torch.no_grad():
-        ways[0].learner.parameters[0][1] = torch.nan
-    until = beginnings(ways[0])[2] + 2
-    for _ in range(until):
-        (loss, logits), *alone = [way.step() for way in ways]
-        for s, (single_loss, single) in zip((0, 2), alone):
-            torch.testing.assert_close(loss[s], single_loss[0], rtol=1e-6, atol=1e-9)
-            torch.testing.assert_close(logits[s], single[0], rtol=1e-6, atol=1e-9)
-        assert logits[1].isnan().all()
-    for c in range(3):
-        x = ways[0].batch(0)[0]
-        said = answers(ways[0], c, x)
-        for way, s in zip(ways[1:], (0, 2)):
-            torch.testing.assert_close(said[s], answers(way, c, x[s : s + 1])[0], rtol=1e-6, atol=1e-9)
+    whole = sum(p.numel() for p in way.ordinary().parameters())
+    parameters = 3 * whole + (1 + 2) * sum(n_in * n_out + n_out for n_in, n_out in maps)
+    assert way.learner.report(0) == {"columns": 3, "parameters": parameters}
 
 
 @pytest.mark.parametrize("tasks", [[0, 1, 0], [1, 1, 2], [0, 2, 2]], ids=str)
 def test_tasks_must_come_one_after_another(tasks):
-    setting = copy.copy(on_its_way().setting)
-    setting.tasks = torch.tensor([tasks])
     with pytest.raises(ValueError, match="one after another"):
-        prog_nn.ProgNN(setting)
+        Way(on_its_way().spec, DATA, [orders.make(SPLIT, DATA.train_y, 0)], tasks=torch.tensor([tasks]))

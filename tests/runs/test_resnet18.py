@@ -28,71 +28,44 @@ def arrays(net):
     return {k: v.numpy().copy() for k, v in state if not k.startswith("fc.") and v.is_floating_point()}
 
 
-def pixels(n, side):
-    return torch.rand(n, 3, side, side, generator=torch.Generator().manual_seed(1))
-
-
 def test_it_is_torchvisions_from_its_weights_on(theirs):
-    """Logits in both modes, gradients, and the running statistics that a pass leaves; a stack of one and of two."""
-    for seeds in ([0], [0, 1]):
-        theirs.load_state_dict(state := {k: v.clone() for k, v in theirs.state_dict().items()})
-        ours = stack(lambda: nets.build(SPEC, (3, 64, 64), 10, pretrained=arrays(theirs)), seeds)
-        with torch.no_grad():
-            for name in ("weight", "bias"):
-                head = getattr(ours.net.head, name)
-                head.copy_(getattr(theirs.fc, name).expand_as(head))
-        x = pixels(4, 64).expand(len(seeds), -1, -1, -1, -1)
-        for mode in (False, True):
-            ours.train(mode)
-            theirs.train(mode)
-            expected = theirs(x[0])
-            for said in ours(x):
-                torch.testing.assert_close(said, expected, rtol=1e-4, atol=1e-4)
-        for name, value in arrays(theirs).items():
-            if "running" in name:
-                here = ours.net.get_buffer(nets.resnet18._own_name(name))
-                torch.testing.assert_close(here, torch.from_numpy(value).expand_as(here), rtol=1e-4, atol=1e-5)
-        ours.zero_grad()
-        theirs.zero_grad()
-        y = torch.tensor([1, 2, 3, 4])
-        F.cross_entropy(theirs.eval()(x[0]), y).backward()
-        F.cross_entropy(ours.eval()(x).flatten(0, 1), y.repeat(len(seeds)), reduction="sum").div(4).backward()
-        for name, parameter in theirs.named_parameters():
-            if not name.startswith("fc."):
-                mine = ours.net.get_parameter(nets.resnet18._own_name(name)).grad
-                torch.testing.assert_close(mine, parameter.grad.expand_as(mine), rtol=1e-3, atol=1e-5)
-        theirs.load_state_dict(state)
-
-
-def test_features_are_what_torchvisions_last_layer_is_given(theirs):
-    ours = stack(lambda: nets.build(SPEC, (3, 64, 64), 10, pretrained=arrays(theirs)), [0]).eval()
-    given = []
-    handle = theirs.fc.register_forward_hook(lambda module, inputs, output: given.append(inputs[0]))
-    with torch.no_grad():
-        theirs.eval()(pixels(2, 64))
-        features = ours.features(pixels(2, 64)[None])[0]
-    handle.remove()
-    assert features.shape == (2, 512)
-    torch.testing.assert_close(features, given[0], rtol=1e-4, atol=1e-5)
-
-
-def test_seeds_that_start_from_weights_differ_in_the_head_alone(theirs):
-    ours = stack(lambda: nets.build(SPEC, (3, 32, 32), 10, pretrained=arrays(theirs)), [0, 1])
+    """Logits in both modes, with the running statistics that a pass leaves; features; gradients. Two seeds' differ in
+    the head alone."""
+    ours = stack(lambda: nets.build(SPEC, (3, 64, 64), 10, pretrained=arrays(theirs)), [0, 1])
     differing = {name for name, p in ours.named_parameters() if not torch.equal(p[0], p[1])}
     assert differing == {"net.head.weight", "net.head.bias"}
+    with torch.no_grad():
+        for name in ("weight", "bias"):
+            head = getattr(ours.net.head, name)
+            head.copy_(getattr(theirs.fc, name).expand_as(head))
+    x = torch.rand(4, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    for training in (False, True, False):
+        ours.train(training)
+        theirs.train(training)
+        expected = theirs(x)
+        for said in ours(x.expand(2, -1, -1, -1, -1)):
+            torch.testing.assert_close(said, expected, rtol=1e-4, atol=1e-4)
+    below = torch.nn.Sequential(*list(theirs.children())[:-1], torch.nn.Flatten())
+    torch.testing.assert_close(ours.features(x[None].expand(2, -1, -1, -1, -1))[0], below(x), rtol=1e-4, atol=1e-5)
+    y = torch.tensor([1, 2, 3, 4])
+    F.cross_entropy(theirs(x), y).backward()
+    F.cross_entropy(ours(x.expand(2, -1, -1, -1, -1)).flatten(0, 1), y.repeat(2), reduction="sum").div(4).backward()
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, other.grad.expand_as(mine), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("change", ["absent", "another shape", "one too many"])
-def test_weights_of_another_net_are_refused(theirs, change):
-    given = arrays(theirs)
-    if change == "absent":
-        del given["layer2.0.downsample.0.weight"]
-    elif change == "another shape":
-        given["layer2.0.downsample.0.weight"] = np.zeros((128, 32, 1, 1), np.float32)
-    else:
-        given["layer2.1.downsample.0.weight"] = np.zeros((128, 128, 1, 1), np.float32)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("layer2.0.downsample.0.weight", None),  # absent
+        ("layer2.0.downsample.0.weight", np.zeros((128, 32, 1, 1), np.float32)),
+        ("layer2.1.downsample.0.weight", np.zeros((128, 128, 1, 1), np.float32)),  # one too many
+    ],
+)
+def test_weights_of_another_net_are_refused(theirs, name, given):
+    others = {key: value for key, value in (arrays(theirs) | {name: given}).items() if value is not None}
     with pytest.raises(ValueError, match=r"of another net: see stage2\.[01]\.shortcut\.0\.weight"):
-        nets.build(SPEC, (3, 32, 32), 10, pretrained=given)
+        nets.build(SPEC, (3, 32, 32), 10, pretrained=others)
 
 
 @pytest.mark.parametrize(("pool", "sides"), [(True, [56, 28, 14, 7]), (False, [112, 56, 28, 14])])

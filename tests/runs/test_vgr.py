@@ -1,13 +1,11 @@
-"""VGR: a plain implementation of one seed; what is replayed and what is kept; the trace of mutual information."""
+"""VGR: a plain implementation of one seed, whose trace of mutual information is the same; what is kept."""
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from tiny import GAN, MLP, VGR, Way, images, split, stream, two_tasks
-from torch.distributions import Categorical, Normal, kl_divergence
+from plain_loop import PlainPosterior, descend
+from tiny import CHUNKS, GAN, MLP, VGR, Way, images, split, stream, two_tasks
 
 from clpapers.randomness import generator
 from clpapers.runs.footprint import learner_bytes
@@ -34,31 +32,22 @@ def way(options=(), streams=(0,), trace=0, **changed):
 
 def again(seed):
     """Tasks 1, 2, 1, 3, 2: each task's items, whatever the seed."""
-    order = [0, 1, 0, 2, 1]
-    return stream(torch.cat([ITEMS[i] for i in order]).tolist(), boundaries=[40, 80, 120, 160], seed=seed)
+    return stream(torch.cat([ITEMS[i] for i in (0, 1, 0, 2, 1)]).tolist(), boundaries=[40, 80, 120, 160], seed=seed)
 
 
-# --- a plain implementation --------------------------------------------------------------------------------
-
-
-class Plain:
+class Plain(PlainPosterior):
     """One seed: layer by layer, sample by sample, item by item."""
 
     def __init__(self, way, s):
-        self.way, self.s, self.options = way, s, way.spec["learner"]
+        super().__init__(way, s)
         self.seed = way.setting.seeds[s]
-        self.shapes = [p.shape for p in way.ordinary(s=s).parameters()]
-        self.mean = torch.nn.utils.parameters_to_vector(way.ordinary(s=s).parameters()).detach().requires_grad_()
-        self.log_variance = torch.full_like(self.mean, np.log(self.options["initial_variance"])).requires_grad_()
-        self.noise = torch.Generator().manual_seed(int(generator(self.seed, "variational weights").integers(2**63)))
-        self.items = generator(self.seed, "variational items")
-        self.gans = {}  # class → its GAN
-        self.tasks = []  # of each its classes, its permutation, those that compete
+        self.gans, self.tasks = {}, []  # class → its GAN; of each task its classes, its permutation, those that compete
+        self.traced, self.begun, self.tracing = [], [], self.source("trace")
 
     def walk(self):
         for t in range(len(self.way.changes)):
             x, y = (part[self.s] for part in self.way.batch(t))
-            task = sorted(set(y.tolist())), self.permutation(t), self.way.mask(t, self.s)
+            task, own = (sorted(set(y.tolist())), self.permutation(t), self.way.mask(t, self.s)), x
             others = [other for other in self.tasks if other != task]
             x, y, allowed = list(x), y.tolist(), [task[2]] * len(y)
             for number, (classes, permutation, competing) in enumerate(others):
@@ -67,9 +56,12 @@ class Plain:
                     x += list(drawn.flatten(1)[:, permutation].view(drawn.shape))
                     y += [c] * len(drawn)
                     allowed += [competing] * len(drawn)
+            x, seen = torch.stack(x), sorted({c for _, _, competing in [*others, task] for c in competing})
             if t == 0 or self.options["fit_mean"] == "every_task":
-                self.fit_mean(x, y, allowed, len(others) + 1)
-            self.learn(torch.stack(x), torch.tensor(y), allowed, len(others) + 1, [*others, task])
+                self.learn(x, y, allowed, len(others) + 1, [self.mean])
+            chosen = generator(self.seed, f"traced items {t}").choice(len(own), 5, replace=False)
+            self.begun.append(len(self.traced))
+            self.learn(x, y, allowed, len(others) + 1, [self.mean, self.log_variance], seen, own[chosen])
             if task not in self.tasks:
                 self.tasks.append(task)
                 self.train_gans(t, task[0])
@@ -91,49 +83,20 @@ class Plain:
                 self.gans[c] = GANs(self.options["gan"], real, [(self.seed, str(c))])
                 self.gans[c].train([own], GAN["epochs"] * batches)
 
-    def logits(self, row, x):
-        parts = row.split([shape.numel() for shape in self.shapes])
-        x = x.flatten(1)
-        for i in range(0, len(parts), 2):
-            x = F.linear(x if i == 0 else F.relu(x), parts[i].view(self.shapes[i]), parts[i + 1])
-        return x
-
-    def kl(self, tasks):
-        """Of the trunk, and of the outputs that ever competed."""
-        each = kl_divergence(Normal(self.mean, (self.log_variance / 2).exp()), Normal(0.0, 1.0))
-        parts = [part.view(shape) for part, shape in zip(each.split([n.numel() for n in self.shapes]), self.shapes)]
-        seen = sorted({c for _, _, competing in tasks for c in competing})
-        return sum(part.sum() for part in parts[:-2]) + sum(part[seen].sum() for part in parts[-2:])
-
-    def fit_mean(self, x, y, allowed, count):
-        """Maximum likelihood: no noise, no KL, and the variance stays."""
-        optimizer, n = torch.optim.Adam([self.mean], lr=0.02), len(x)
-        batch = self.options["batch"] * (count if self.options["batch_per_task"] else 1)
-        for _ in range(self.options["epochs"]):
-            order = self.items.permutation(n).tolist() if batch < n else list(range(n))
-            for start in range(0, n, batch):
-                chosen = order[start : start + batch]
-                said = self.logits(self.mean, torch.stack([x[i] for i in chosen]))
-                losses = [row[allowed[i]].logsumexp(0) - row[y[i]] for row, i in zip(said, chosen)]
-                optimizer.zero_grad()
-                (sum(losses) / len(losses)).backward()
-                optimizer.step()
-
-    def learn(self, x, y, allowed, count, tasks):
-        optimizer = torch.optim.Adam([self.mean, self.log_variance], lr=0.02)
-        n, batch = len(x), self.options["batch"] * (count if self.options["batch_per_task"] else 1)
-        for _ in range(self.options["epochs"]):
-            order = self.items.permutation(n).tolist() if batch < n else list(range(n))
-            for start in range(0, n, batch):
-                chosen, losses = order[start : start + batch], []
-                noise = torch.randn(3, len(self.mean), generator=self.noise, dtype=torch.float64)
-                for eps in noise:
-                    said = self.logits(self.mean + (self.log_variance / 2).exp() * eps, x[chosen])
-                    for row, i in zip(said, chosen):
-                        losses.append(row[allowed[i]].logsumexp(0) - row[y[i]])
-                optimizer.zero_grad()
-                (sum(losses) / len(losses) + self.kl(tasks) / n).backward()
-                optimizer.step()
+    def learn(self, x, y, allowed, count, trained, seen=(), traced=None):
+        """The means alone by maximum likelihood: no noise, no KL; or all, with a note before each epoch."""
+        optimizer = torch.optim.Adam([p.requires_grad_() for p in trained], lr=0.02)
+        size = self.options["batch"] * (count if self.options["batch_per_task"] else 1)
+        for batches in self.epochs(len(x), size, self.items, self.options["epochs"]):
+            if seen:  # the mutual information of the answers and the nets that give them
+                self.traced.append(self.answers(self.drawn(7, self.tracing), traced)[1].mean().item())
+            for chosen in batches:
+                losses = []
+                for row in self.drawn(3, self.noise) if seen else [self.mean]:
+                    said = zip(self.logits(row, x[chosen]), chosen)
+                    losses += [each[allowed[i]].logsumexp(0) - each[y[i]] for each, i in said]
+                loss = sum(losses) / len(losses)
+                descend(optimizer, loss + self.kl(self.standard, seen) / len(x) if seen else loss)
 
 
 @pytest.mark.parametrize(
@@ -142,29 +105,26 @@ class Plain:
         ({}, {}),
         ({}, {"train": "oracle"}),
         ({"fit_mean": "first_task"}, {"train": "oracle"}),
-        ({"batch_per_task": True}, {"trace": 5, "order": DOMAINS, "oracle": {"name": "chunks"}}),
+        ({"batch_per_task": True}, {"order": DOMAINS, "oracle": CHUNKS}),
         ({"gan": GAN | {"name": "gan_conv"}, "batch": 500}, {"streams": [again(0), again(1)]}),
         ({}, {"streams": [again(0), again(1)], "train": "oracle"}),
     ],
     ids=["single_head", "multi_head", "first task", "permuted", "again", "again, multi_head"],
 )
 def test_training_equals_the_plain_implementation(options, changed):
-    run = way(options, **{"streams": (0, 1)} | changed)
+    run = way(options, trace=5, **{"streams": (0, 1)} | changed)
     learner = run.walk()
     for s in range(2):
         plain = Plain(run, s)
         plain.walk()
+        trace = learner.report(s)["trace"]
+        assert trace["tasks"] == plain.begun
+        assert trace["mutual_information"] == pytest.approx(plain.traced, rel=1e-5)
         torch.testing.assert_close(learner.posterior.mean[s], plain.mean, rtol=1e-6, atol=1e-8)
         torch.testing.assert_close(learner.posterior.log_variance[s], plain.log_variance, rtol=1e-6, atol=1e-8)
         kept = {id(task.gans) for task in learner.tasks}
         assert len(kept) == (1 if run.spec["order"] is DOMAINS else 3)
         assert len(learner.tasks) == 3
-
-
-# --- what is learnt ----------------------------------------------------------------------------------------
-
-
-# --- what is kept, and what is refused ---------------------------------------------------------------------
 
 
 def test_no_images_are_kept_but_generators():
@@ -178,42 +138,19 @@ def test_no_images_are_kept_but_generators():
     assert held == {"training": 8 * (posterior + 6 * generator_), "testing": 8 * posterior}
 
 
-def test_the_trace_is_the_mutual_information_before_each_epoch():
-    """Of as many items as asked for; the first number from nets drawn around the maximum-likelihood means."""
-    run = way((), (0, 1), trace=6)
-    learner = run.walk()
-    start = way((), (0, 1), trace=6).learner
-    x, y = run.batch(0)
-    start.fit_mean(x, y, None, 25)
-    for s, seed in enumerate((0, 1)):
-        trace = learner.report(s)["trace"]
-        assert trace["tasks"] == [0, 2, 4]
-        assert len(trace["mutual_information"]) == 6
-        assert all(0 < value < np.log(6) for value in trace["mutual_information"])
-        chosen = generator(seed, "traced items 0").choice(40, 6, replace=False)
-        rng = torch.Generator().manual_seed(int(generator(seed, "trace").integers(2**63)))
-        mean = start.posterior.mean[s].detach()
-        noise = torch.randn(7, len(mean), generator=rng, dtype=torch.float64)
-        said = [Plain(run, s).logits(mean + 0.02**0.5 * eps, x[s, chosen]) for eps in noise]
-        p = torch.stack(said).softmax(dim=2)
-        each = Categorical(probs=p.mean(dim=0)).entropy() - Categorical(probs=p).entropy().mean(dim=0)
-        assert trace["mutual_information"][0] == pytest.approx(each.mean().item(), rel=1e-5)
+THREE, TWO = stream([0, 1, 20, 21, 40, 41], boundaries=[4]), stream([0, 1, 2, 3, 40, 41], boundaries=[4], seed=1)
 
 
-def test_tracing_changes_nothing_and_none_says_nothing():
-    traced, plain = way(trace=6).walk(), way().walk()
-    assert all(torch.equal(a, b) for a, b in zip(traced.posterior.now, plain.posterior.now))
-    assert plain.report(0) == {}
-
-
-def test_a_net_with_places_is_refused_where_pixels_are_permuted():
-    with pytest.raises(ScenarioError, match="gan_conv cannot learn permuted pixels from unpermuted ones; take gan_mlp"):
-        way({"gan": GAN | {"name": "gan_conv"}}, order=DOMAINS, oracle={"name": "chunks"})
-
-
-def test_seeds_whose_tasks_differ_in_their_number_of_classes_are_refused():
-    three = stream([0, 1, 20, 21, 40, 41], boundaries=[4])
-    two = stream([0, 1, 2, 3, 40, 41], boundaries=[4], seed=1)
-    run = way(streams=(three, two))
-    with pytest.raises(ScenarioError, match=r"seeds differ in how many classes task 1 has; raise order\.length"):
-        run.walk()
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"options": {"gan": GAN | {"name": "gan_conv"}}, "order": DOMAINS, "oracle": CHUNKS},
+            "gan_conv cannot learn permuted pixels from unpermuted ones; take gan_mlp",
+        ),
+        ({"streams": (THREE, TWO)}, r"seeds differ in how many classes task 1 has; raise order\.length"),
+    ],
+)
+def test_it_is_refused(given, sentence):
+    with pytest.raises(ScenarioError, match=sentence):
+        way(**given).walk()

@@ -159,10 +159,14 @@ def gather(plan: Plan, papers: Collection[str], built: Callable[[Target], bool] 
 
     Raises `ProvenanceError` for a file without a record.
     """
-    covered = {each.paper: each for each in coverage(plan, papers)}
-    begun = {each.run: each for each in beginnings.read(project_path(beginnings.FILE))}
-    describe = functools.cache(functools.partial(_described, begun))
+    covered, describe = {each.paper: each for each in coverage(plan, papers)}, describer()
     return [_paper(plan, paper, covered[paper], built, describe) for paper in papers]
+
+
+def describer() -> Describe:
+    """The function that describes a result's file, as `_described`, once."""
+    begun = {each.run: each for each in beginnings.read(project_path(beginnings.FILE))}
+    return functools.cache(functools.partial(_described, begun))
 
 
 def _paper(plan: Plan, paper: str, covered: Coverage, built: Callable[[Target], bool], describe: Describe) -> Paper:

@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ from clpapers.provenance import write_bytes, write_text
 from clpapers.report import pages, reference, runs_table, site
 from clpapers.report.coverage import by_kind, of_claims, of_sentences
 from clpapers.report.findings import fill
-from clpapers.report.paper import Paper, gather, numbers_of
+from clpapers.report.paper import Paper, describer, gather, numbers_of
 from clpapers.targets.figure import write_figure
 from clpapers.targets.footnotes import notes_on
 from clpapers.targets.formats import markdown_cells
@@ -106,7 +106,7 @@ def write(run: Callable[[list[str]], int], folder: Path | None = None) -> Writte
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
         files[card_costs.FILE] = card_costs.text(made.of_cards)
-        files[runs_table.FILE] = runs_table.frame(made.papers).to_csv(index=False, lineterminator="\n")
+        files[runs_table.FILE] = runs_table.frame(made.files()).to_csv(index=False, lineterminator="\n")
         if folder is not None:
             _put({path: text for path, text in files.items() if path.parts[0] == DOCS.name}, {})
             made.site(root / folder)
@@ -157,6 +157,11 @@ class _Reproduction:
             return False
         without_runs = not target.cells and not target.selections
         return bool(self.plan.present(target).cells) or (without_runs and target.reported is not None)
+
+    def files(self) -> Iterator[dict]:
+        """All files of the published runs, described."""
+        describe = describer()
+        return (describe(path, tuple(seeds)) for files in self.runs.values() for path, seeds in files.items())
 
     def make(self, *paths: Path, plan: Plan | None = None) -> None:
         """Make files, and their inputs before them."""

@@ -49,12 +49,14 @@ def linked(text: str, where: str) -> str:
     return f'<a href="{html.escape(where)}">{text}</a>'
 
 
-def frame(papers: Iterable[Paper]) -> pd.DataFrame:
-    """A line a file of runs, sorted: what its record says of it, and the crate that brought it."""
-    files = {each["path"]: each for runs in _all(papers) for _, of_cell in runs.cells for each in of_cell}
+def frame(files: Iterable[dict]) -> pd.DataFrame:
+    """A line a file of runs, sorted: what its record says of it, and the crate that brought it.
+
+    files: as `clpapers.report.paper.describer` describes them.
+    """
     lines = [
         {
-            "file": as_published(path),
+            "file": as_published(each["path"]),
             "seeds": " ".join(map(str, each["seeds"])),
             "crate": _crate(each),
             "sha256": each["sha256"],
@@ -66,7 +68,7 @@ def frame(papers: Iterable[Paper]) -> pd.DataFrame:
             "core_hours": f"{each['hours']:.4g}",
             "first_steps": each["begun"].verdict if each["begun"] else "",
         }
-        for path, each in files.items()
+        for each in files
     ]
     return pd.DataFrame(lines).sort_values("file", kind="stable") if lines else pd.DataFrame(columns=["file"])
 
