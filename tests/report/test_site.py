@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 import time
@@ -29,8 +30,8 @@ GUIDES = {  # three pages a query, which find it by title, by a heading, and by 
         "# Alike\n\nThe key `label_smoothing`.",
     ),
 }
-PAPER_PAGES = ["reproduction/mini.html", "reproduction/mini-runs.html", "findings/mini.html"]
-PAGES = ["index.html", "holds.html", *PAPER_PAGES, "api.html"]
+PAPER_PAGES = ["reproduction/mini.html", "findings/mini.html"]
+PAGES = ["index.html", "holds.html", "runs.html", *PAPER_PAGES, "api.html", "targets.html"]
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,8 @@ def test_every_link_leads_somewhere_within_the_site(folder):
     files = folder.rglob("[!w]*.html")  # webpack's is no page
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     assert {*PAGES} <= {str(path.relative_to(folder)) for path in pages}
+    data = json.loads((folder / "_static/runs_data.js").read_text(encoding="utf-8").partition("=")[2].rstrip(";\n"))
+    runs = {place for row in data["rows"] for place in (row[0], "mini/")}
     for path, page in pages.items():
         for address in page.addresses:
             parts = urlsplit(address)
@@ -128,6 +131,7 @@ def test_every_link_leads_somewhere_within_the_site(folder):
             assert file.is_file(), (path, address)
             assert file.is_relative_to(folder), (path, address)
             places = pages[file].places if file in pages else []
+            places = [*places, *runs] if file.name == "runs.html" else places
             assert not parts.fragment or unquote(parts.fragment) in places, (path, address)
 
 
@@ -136,13 +140,18 @@ def test_from_home_a_number_and_its_runs_are_two_clicks_away(show, folder):
     browser.find_element(By.LINK_TEXT, "mini: A paper of two methods").click()
     row = next(r for r in browser.find_elements(By.CSS_SELECTOR, "tbody tr") if r.text.startswith("ACE"))
     row.find_element(By.CSS_SELECTOR, "a").click()
-    assert unquote(browser.current_url).endswith("mini-runs.html#table1-ace-mnist")
-    section = browser.find_element(By.ID, "table1-ace-mnist")
+    assert unquote(browser.current_url).endswith("runs.html#mini/table1 | ACE | MNIST")
+    table = browser.find_element(By.ID, "run-list")
     for seed in (0, 1):
-        assert re.search(rf"runs/mnist/stf-0.05-n30/ace-\w+/seed{seed}.json", section.text)
-    assert "er-" not in section.text
+        assert re.search(rf"runs/mnist/stf-0.05-n30/ace-\w+/seed{seed}.json", table.text)
+    assert "/er-" not in table.text
     for run in folder.parent.glob("runs/mnist/*/ace-*/seed?.json"):
-        assert provenance.sha256(run)[:12] in section.text
+        assert provenance.sha256(run)[:12] in table.text
+    field = browser.find_element(By.ID, "run-filter")
+    field.clear()
+    field.send_keys("mnist /er- seed1")
+    assert {cell.text for cell in table.find_elements(By.CSS_SELECTOR, "td:nth-child(2)")} == {"1"}
+    assert "/ace-" not in table.text
 
 
 def test_a_number_that_differs_leads_to_its_cause(show):
@@ -228,10 +237,10 @@ def test_no_line_breaks_a_name_and_no_line_of_code_is_cut(show, size):
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_a_heading_that_a_link_leads_to_is_clear_of_the_header(show, size):
-    browser = show("reproduction/mini-runs.html", size)
-    browser.execute_script("location.hash = 'table1-ace-mnist'")
+    browser = show("reproduction/mini.html", size)
+    browser.execute_script("location.hash = 'claims'")
     time.sleep(0.5)
-    heading = "document.querySelector('#table1-ace-mnist > h2').getBoundingClientRect().top"
+    heading = "document.querySelector('#claims > h2').getBoundingClientRect().top"
     header = "document.querySelector('header.bd-header').getBoundingClientRect().bottom"
     assert browser.execute_script(f"return {heading} - {header}") >= 0
 
@@ -248,4 +257,5 @@ def test_the_audit_knows_the_site_and_the_site_an_edited_run(built, folder, tmp_
     (run,) = copy.folder.glob("results/mini/runs/mnist/*/ace-*/seed0.json")
     run.write_text(run.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert copy.clpapers("report", "--out", "results/mini/report/index.html").returncode == 0
-    assert article(copy.folder / "results/mini/report", "reproduction/mini-runs.html").count("not as recorded") == 1
+    data = copy.folder / "results/mini/report/_static/runs_data.js"
+    assert data.read_text(encoding="utf-8").count("not as recorded") == 1

@@ -1,5 +1,6 @@
 """A budget: every target from what is there and what fits; each build goes on where the last one stopped."""
 
+import base64
 import csv
 import json
 import random
@@ -8,7 +9,7 @@ import time
 
 from world import PAPER, TABLE, kill_group, processes, until
 
-from clpapers.provenance import hardware
+from clpapers.provenance import hardware, record_path
 
 BARS = """\
   figure2:
@@ -107,3 +108,16 @@ def test_from_no_hour_to_all_by_small_budgets_and_a_kill(project, finished, runn
     assert pictures(project) == PICTURES
     assert "figure2.svg" in project.read(PAGE)
     project.audit()
+
+    # A run that is taken away by hand is trained, as the build says; one whose job outlived its build is not again.
+    run = next(project.folder / name for name in project.runs() if "/er-" in name and "seed1" in name)
+    run.unlink()
+    record_path(run).unlink()
+    assert "training 1 more" in build(project, "all")
+    assert same_bytes(project, finished)
+    trained = run.stat().st_mtime_ns
+    for file in (run, record_path(run)):
+        name = base64.urlsafe_b64encode(str(file.relative_to(project.folder)).encode()).decode()
+        (project.folder / ".snakemake/incomplete" / name).write_text('{"external_jobid": null}')
+    assert "training 0 more" in build(project, "all")
+    assert run.stat().st_mtime_ns == trained
