@@ -30,7 +30,7 @@ def plans():
 
 
 class Machine:
-    """A machine, of which a test may change commands, packages, GPUs, the free bytes and the folder that is read-only."""
+    """A machine, of which a test may change commands, packages, GPUs, free bytes and a folder that is read-only."""
 
     def __init__(self, folder, monkeypatch):
         self.folder, self.patch, self.free, self.fixed = folder, monkeypatch, 1000 * GB, None

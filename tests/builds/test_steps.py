@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from world.published import PUBLISHED, edit, runs
+from world.published import edit, runs
 
 from clpapers import cli
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write
@@ -15,6 +15,7 @@ from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
 
 OUT = Path("steps.csv")
+HEAD = ",".join(Beginning._fields)
 
 
 def verify(*arguments):
@@ -71,32 +72,6 @@ def test_outcomes_are_kept_and_what_was_not_tried_is_tried_again(small_project, 
     assert verify() == 1
     assert kept in read(OUT)
     assert verdicts() == {first: OTHERWISE, second: SAME}
-
-
-def test_bad_words_are_refused_before_any_step(small_project, capsys):
-    published()
-    assert cli.main(["verify", "--scale", "mini", "--steps", "0"]) == 2
-    assert "--steps 0" in capsys.readouterr().err
-    assert PUBLISHED.is_dir()
-
-
-HEAD = ",".join(Beginning._fields)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"a,b\n1,2\n", f"{HEAD}\n\n".encode(), f"{HEAD}\nrun,{SAME},many,,1,,,\n".encode(), b"\xe9", b"\0"],
-    ids=["empty", "other columns", "an empty row", "no number", "other letters", "no text"],
-)
-def test_a_file_of_something_else_is_refused_in_one_line(content, small_project, capsys):
-    published()
-    OUT.write_bytes(content)
-    assert verify() == 2
-    assert (
-        capsys.readouterr().err
-        == f"clpapers: {OUT}: no file of `clpapers verify --steps`; name another, or delete it\n"
-    )
-    assert OUT.read_bytes() == content
 
 
 @pytest.mark.parametrize(
