@@ -1,10 +1,9 @@
 """A folder of its own for each test that asks for it."""
 
 import shutil
-from pathlib import Path
 
 import pytest
-from tiny_paper import DATASETS, REAL, ROOT, TEXT, WEIGHTS
+from tiny_paper import DATASETS, ROOT, TINY, WEIGHTS
 
 
 @pytest.fixture
@@ -12,9 +11,6 @@ def folder(tmp_path, monkeypatch):
     """A folder with a small configuration."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "workflow/schemas", "workflow/schemas")
-    for name, text in TEXT.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text)
+    shutil.copytree(TINY / "config", "config")
     for file in (DATASETS, WEIGHTS):
         shutil.copy(ROOT / file, file)
-    Path("config/scales/real.yaml").write_text(REAL)
