@@ -5,37 +5,22 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tiny_paper import COSTS, PAPER, TEXT, edit, hashes, plan, printed
+from tiny_paper import COSTS, PAPER, SCALE, TEXT, edit, hashes, of_table, plan, printed
 
-from clpapers.config.model import Cell
+from clpapers.config.plan import Plan
 from clpapers.graph import jobs
 from clpapers.metrics.inputs import read
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-def test_events_are_part_of_a_cell_only_where_they_are_asked_for():
-    without = plan().cells
-    assert not any("every" in cell.spec["evaluation"] for cell in without.values())
-    edit(PAPER, "test: 20", "test: 20, every: 5")
-    asked = plan().cells
-    assert {cell.spec["evaluation"]["every"] for cell in asked.values()} == {5}
-    assert len(asked) == len(without)
-    assert not set(asked) & set(without)
-
-
 def test_a_hash_does_not_depend_on_how_the_yaml_is_written():
     before = hashes()
+    edit(PAPER, "mu_sigma: 0.05", "mu_sigma: 0.025, mu_sigma_factor: 2")
     content = yaml.safe_load(Path(PAPER).read_text())
     backwards = {key: content[key] for key in reversed(content)}
     backwards["defaults"] = {key: content["defaults"][key] for key in reversed(content["defaults"])}
     Path(PAPER).write_text("# Other words.\n" + yaml.safe_dump(backwards, sort_keys=False, default_flow_style=False))
-    assert hashes() == before
-
-
-def test_one_mu_sigma_is_one_cell_however_it_is_come_by():
-    before = hashes()
-    edit(PAPER, "mu_sigma: 0.05", "mu_sigma: 0.025, mu_sigma_factor: 2")
     assert hashes() == before
 
 
@@ -46,18 +31,22 @@ def test_one_mu_sigma_is_one_cell_however_it_is_come_by():
         ("mu_sigma: 0.05", "mu_sigma: 0.06"),
         ("precision: float32", "precision: float64"),
         ("probes: 10", "probes: null"),
+        ("test: 20", "test: 20, every: 5"),
     ],
 )
 def test_every_value_is_part_of_the_hash(old, new):
-    before = hashes()
+    before = plan().cells
+    assert not any("every" in cell.spec["evaluation"] for cell in before.values())
     edit(PAPER, old, new)
-    assert not hashes() & before
+    after = hashes()
+    assert len(after) == len(before)
+    assert not after & set(before)
 
 
 def test_a_hash_is_of_all_but_the_seed_and_the_scale():
-    spec = next(iter(plan().cells.values())).spec
-    assert Cell.make("a", spec).hash == Cell.make("b", dict(reversed(spec.items()))).hash
-    assert Cell.make("a", spec | {"precision": "float64"}).hash != Cell.make("a", spec).hash
+    before = hashes()
+    Path("config/scales/other.yaml").write_text(TEXT[SCALE].replace("seeds: 0-3", "seeds: 0-9"))
+    assert set(Plan("other", ["tiny"]).cells) == before
 
 
 def test_a_learners_own_net_is_described_beside_the_data_sets():
@@ -70,19 +59,19 @@ def test_a_learners_own_net_is_described_beside_the_data_sets():
 
 
 def test_equal_cells_of_two_targets_are_trained_once_for_the_seeds_of_both():
-    edit(PAPER, "  table2:", "  table3:\n    {title: T, caption: c, section: '4', kind: table, measure: learning, "
-         "render: results_table,\n     metrics: [online_accuracy], seeds: 2-5, "
-         "grid: {dataset: [mnist], learner: [er]}}\n  table2:")  # fmt: skip
+    learning = "{title: T, caption: c, section: '4', kind: table, measure: learning, render: results_table,\n     "
+    learning += "metrics: [online_accuracy], seeds: 2-5, grid: {dataset: [mnist], learner: [er]}}"
+    edit(PAPER, "  table2:", f"  table3:\n    {learning}\n  table2:")
     whole = plan()
     assert len(whole.cells) == 4
     ((_, shared),) = whole.targets["tiny/table3"].cells
-    assert shared in [cell for _, cell in whole.targets["tiny/table1"].cells]
+    assert shared in of_table(whole).values()
     assert whole.blocks(shared) == [range(0, 2), range(2, 4), range(4, 6)]
     assert [path.stem for path in whole.results(shared, whole.targets["tiny/table3"].seeds)] == ["seeds2-3", "seeds4-5"]
 
 
 def test_paths_say_what_a_cell_is():
-    (cell,) = [c for c in plan().cells.values() if c.spec["learner"]["name"] == "er" and c.spec["dataset"] == "mnist"]
+    cell = of_table()["mnist", "er"]
     assert cell.folder == Path(f"results/tiny/runs/mnist/stf-0.05-n30/er-{cell.hash}")
     assert cell.stream(3) == Path("results/tiny/streams/mnist/stf-0.05-n30/seed3.npz")
     assert cell.dataset == Path("results/tiny/datasets/mnist.npz")
@@ -118,28 +107,21 @@ def test_a_targets_digests_change_with_what_they_are_of(old, new, rendered, meas
     assert (before.measured_digest != after.measured_digest) == measured
 
 
-def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit():
+def test_costs_are_measured_from_results_their_records_and_nets_though_a_seed_did_not_fit():
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
     here = plan()
     table = here.targets["tiny/table7"]
     files = jobs.job_of(here, table.metrics).inputs
+    results = [path for _, cell in table.cells for path in here.results(cell)]
+    assert len(results) == 4
+    net = Path("results/tiny/runs/nets/tiny/mnist.json")
+    assert sorted(files) == sorted([*results, *(path.with_suffix(".record.json") for path in results), net])
+    assert jobs.job_of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
         file.write_text(json.dumps({"name": file.name, "seeds": seeds}))
-    factors, key, result, record, net = next(read(here, table, files))
+    factors, key, result, record, read_net = next(read(here, table, files))
     assert (factors["learner"], key) == ("er", table.cells[0][1].hash)
     assert result["seeds"] == [{"seed": 0, "test": {"total": [1]}}, {"seed": 1, "out_of_memory": True}]
-    assert (record["name"], net["name"]) == ("seeds0-1.record.json", "mnist.json")
-
-
-def test_costs_are_measured_from_results_their_records_and_nets():
-    Path(PAPER).write_text(TEXT[PAPER] + COSTS)
-    here = plan()
-    table = here.targets["tiny/table7"]
-    results = [path for _, cell in table.cells for path in here.results(cell)]
-    assert len(results) == 4
-    records = [path.with_suffix(".record.json") for path in results]
-    net = Path("results/tiny/runs/nets/tiny/mnist.json")
-    assert sorted(jobs.job_of(here, table.metrics).inputs) == sorted([*results, *records, net])
-    assert jobs.job_of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"
+    assert (record["name"], read_net["name"]) == ("seeds0-1.record.json", "mnist.json")
