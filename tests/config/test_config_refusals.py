@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import refusals
 import tiny_paper
-from test_config_targets import measure_of_tasks
 from test_own_in_grids import taken as own_method
 from test_user_files import MINE, OWN, SHAPES, WITH_OWN
+from test_written import measure_of_tasks
 from tiny_paper import COSTS, MNIST_ONLY, PAPER, PRINTED, SELECTION, TEXT, edit, plan, printed, settings
 
 from clpapers.config.files import read_text, read_yaml
