@@ -44,15 +44,19 @@ def test_the_results_of_some_seeds_are_the_files_of_the_blocks_that_hold_any_of_
         assert found == [block for block in whole.blocks(cell) if set(block) & set(seeds)]
 
 
-@pytest.mark.parametrize(("seeds", "name"), [(range(3, 4), "seed3"), (range(20), "seeds0-19"), (range(0, 1), "seed0")])
+@pytest.mark.parametrize(
+    ("seeds", "name"),
+    [
+        (range(3, 4), "seed3"),
+        (range(20), "seeds0-19"),
+        (range(1), "seed0"),
+        (range(1000), "seeds0-999"),  # the most seeds, and the highest number
+        (range(999999999, 10**9), "seed999999999"),
+    ],
+)
 def test_a_blocks_name_and_back(seeds, name):
     assert block_name(seeds) == name
     assert block_seeds(name) == seeds
-
-
-def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
-    assert block_seeds("seeds0-999") == range(1000)
-    assert block_seeds("seed999999999") == range(999999999, 10**9)
 
 
 @pytest.mark.parametrize(
