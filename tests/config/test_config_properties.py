@@ -110,7 +110,7 @@ READERS = {
 }
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))
 KNOWN = [file for file in FILES if any(file.match(pattern) for pattern in READERS)]
-YAML = [file for file in KNOWN if file.suffix == ".yaml"]
+YAML, CSV = ([file for file in KNOWN if file.suffix == suffix] for suffix in (".yaml", ".csv"))
 
 
 def test_every_config_file_has_a_reader_here():
@@ -313,71 +313,43 @@ LONG = [f"x: 0x{'f' * 6000}\n", f"x: {'9' * 5000}\n", f"x: {'[' * 200}{']' * 200
 SNIPPETS = [*DAMAGE["snippets"], *LONG, "- " * 10**6 + "\n", "x: " + "{a: " * 900, LAUGHS, MERGED]
 
 
+WORDS = st.one_of(st.sampled_from([*DAMAGE["words"], "x" * 500]), st.text(max_size=8))
+BYTES = st.one_of(st.binary(min_size=1, max_size=3), st.sampled_from([b"\r", b"\n", b'"', b"," * 3, b"x" * 200000]))
+KINDS = ["cut", "repeat", "drop", "move", "bytes"]
+OF_YAML, OF_CSV = ["indent", *["snippet"] * 6], ["short", "long", "swap", *["cell"] * 3]
+
+
 @st.composite
 def damages(draw, files):
-    """Damage to the text of a YAML file."""
+    """Damage to the text of a file."""
     file = draw(st.sampled_from(files))
     lines = original(file).decode().splitlines(keepends=True)
     i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
-    kind = draw(st.sampled_from(["cut", "repeat", "drop", "indent", "move", "bytes", *["snippet"] * 6]))
-    if kind == "cut":
-        end = draw(st.integers(0, len(original(file))))
-        return Damage(file, (kind, end), original(file)[:end])
-    snippet = ""
+    kind, added = draw(st.sampled_from(KINDS + (OF_YAML if file.suffix == ".yaml" else OF_CSV))), ""
     if kind == "repeat":
         lines.insert(j, lines[i])
     elif kind == "drop":
         del lines[i]
-    elif kind == "indent":
-        lines[i] = draw(st.sampled_from(["  ", "\t", " "])) + lines[i]
     elif kind == "move":
         lines.insert(j, lines.pop(i))
+    elif kind == "indent":
+        lines[i] = draw(st.sampled_from(["  ", "\t", " "])) + lines[i]
     elif kind == "snippet":
-        indent = re.match(" *", lines[i])[0]
-        snippet = draw(st.sampled_from(["", indent])) + draw(st.sampled_from(SNIPPETS))
-        lines.insert(i, snippet)
-    text = "".join(lines).encode("utf-8")
-    if kind == "bytes":
-        i, snippet = draw(st.integers(0, len(text))), draw(st.binary(min_size=1, max_size=3))
-        text = text[:i] + snippet + text[i:]
-    return Damage(file, (kind, i, j, snippet[:60]), text)
-
-
-WORDS = st.one_of(st.sampled_from([*DAMAGE["words"], "x" * 500]), st.text(max_size=8))
-KINDS = ["cell", "cell", "cell", "short", "long", "repeat", "drop", "swap", "bytes", "cut", "quote"]
-
-
-@st.composite
-def transcriptions(draw):
-    """Damage to a transcription."""
-    file = draw(st.sampled_from([file for file in KNOWN if file.suffix == ".csv"]))
-    rows = list(csv.reader(original(file).decode().splitlines()))
-    i, j = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, len(rows[0]) - 1))
-    kind = draw(st.sampled_from(KINDS))
-    if kind == "cell":
-        rows[i][j] = draw(WORDS)
-    elif kind == "short":
-        del rows[i][j]
-    elif kind == "long":
-        rows[i].insert(j, draw(WORDS))
-    elif kind == "repeat":
-        rows.append(rows[i])
-    elif kind == "drop":
-        del rows[i]
-    elif kind == "swap":
-        rows[i].insert(j, rows[i].pop(0))
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    text = out.getvalue().encode("utf-8", "surrogatepass")
-    k, inserted = draw(st.integers(0, len(text))), b""
-    if kind == "bytes":
-        inserted = draw(st.sampled_from([b"\xff", b"\x00", b"\r", b"\n", b'"', b"," * 3, b"x" * 200000]))
-        text = text[:k] + inserted + text[k:]
-    elif kind == "cut":
-        text = text[:k]
-    elif kind == "quote":
-        text = text[:k] + b'"' + text[k:]
-    return Damage(file, (kind, i, j, k, rows[i : i + 1], inserted[:9]), text)
+        added = draw(st.sampled_from(["", re.match(" *", lines[i])[0]])) + draw(st.sampled_from(SNIPPETS))
+        lines.insert(i, added)
+    elif kind in OF_CSV:
+        row = next(csv.reader([lines[i]]))
+        j, added, out = draw(st.integers(0, len(row) - 1)), draw(WORDS), io.StringIO()
+        of_kind = {"cell": [added], "long": [added, row[j]], "short": [], "swap": [row[j], row[0]]}
+        row[j : j + 1] = of_kind[kind]
+        csv.writer(out, lineterminator="\n").writerow(row)
+        lines[i] = out.getvalue()
+    text = "".join(lines).encode("utf-8", "surrogatepass")
+    if kind in ("bytes", "cut"):
+        j = draw(st.integers(0, len(text)))
+        added = draw(BYTES) if kind == "bytes" else b""
+        text = text[:j] + added + text[j:] * (kind == "bytes")
+    return Damage(file, (kind, i, j, added[:60]), text)
 
 
 def of_stf(done, said):
@@ -385,7 +357,7 @@ def of_stf(done, said):
 
 
 @settings(FIXED, max_examples=2 * FIXED.max_examples)
-@given(damages(YAML) | transcriptions())
+@given(damages(YAML) | damages(CSV))
 @example(of_stf("empty", b""))
 @example(of_stf("a list", b"- x"))
 @example(of_stf("a billion laughs", LAUGHS.encode()))
