@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from world.published import edit, runs
 
 from clpapers import cli
@@ -75,52 +76,22 @@ def test_outcomes_are_kept_and_what_was_not_tried_is_tried_again(small_project, 
     assert verdicts() == {first: verdict, second: SAME}
 
 
-@pytest.mark.parametrize(
-    ("theirs", "nudged", "verdict"),
-    [
-        ([2.00002, 1.5, 1.0], [2.0, 1.5, 1.0], ROUNDING),  # two units of the sixth digit
-        ([2.00003, 1.5, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
-        ([2.0, 1.5009, 1.0], [2.0, 1.5001, 1.0], ROUNDING),  # ten times a distance of 0.0001
-        ([2.0, 1.5011, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),
-        ([2.0, 1.5, 1.0009], [2.0, 1.5001, 1.0], ROUNDING),  # which has been reached before
-        ([2.0009, 1.5, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),  # but not by then
-        ([2.0, None, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
-    ],
-)
-def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(theirs, nudged, verdict):
-    ours = [2.0, 1.5, 1.0]
-    found, count, _ = by_losses({3: ours}, {3: theirs}, [{3: ours}, {3: nudged}])
-    assert (found, count) == (verdict, 3)
+CASES = yaml.safe_load(Path(__file__).with_name("departures.yaml").read_text())
+VERDICTS = {"rounding": ROUNDING, "otherwise": OTHERWISE}
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "nudged", "verdict"),
-    [
-        ([1.0, None, 5.0], [1.00001, None, 9.0], [1.0, None, 5.0], ROUNDING),  # what both lack ends the comparison
-        ([1.0, 2.0], [1.00001], [1.0, 2.0], OTHERWISE),  # more steps than were published
-        # by hand: one changed run was ended after its first step, which it moved by 0.001; others go as far as it got
-        ([2.3, 2.2, 2.1], [2.3001, 2.2, 2.109], [2.301], ROUNDING),
-        ([2.3, 2.2, 2.1], [2.3001, 2.2, 2.112], [2.301], OTHERWISE),
-    ],
-)
-def test_runs_that_lack_a_number_are_compared_as_far_as_they_go(ours, theirs, nudged, verdict):
-    assert by_losses({0: ours}, {0: theirs}, [{0: nudged}])[0] == verdict
+@pytest.mark.parametrize("case", CASES["losses"], ids=str)
+def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(case):
+    ours, theirs, nudged, verdict = case
+    found, count, _ = by_losses({3: ours}, {3: theirs}, [{3: ours[: len(nudged)]}, {3: nudged}])
+    assert (found, count) == (VERDICTS[verdict], len(ours))
 
 
-@pytest.mark.parametrize(
-    ("losses", "right", "apart"),
-    [
-        ([2.0, 1.5, 1.0], [1, 2, 3], None),
-        ([2.0, 1.5, 1.0], [1, 2, 4], 2),
-        ([2.0, 1.4, 1.0], [1, 2, 4], None),  # after the losses had parted
-        ([2.0, 1.4, 1.0], [0, 2, 3], 0),
-    ],
-)
-def test_items_right_differ_once_losses_do(losses, right, apart):
-    ours, theirs = (
-        {7: {"online": {"loss": a, "correct": b}}} for a, b in (([2.0, 1.5, 1.0], [1, 2, 3]), (losses, right))
-    )
-    assert items_apart(ours, theirs) == apart
+@pytest.mark.parametrize("case", CASES["right"], ids=str)
+def test_items_right_differ_once_losses_do(case):
+    ours = {"loss": [2.0, 1.5, 1.0], "correct": [1, 2, 3]}
+    theirs = {"loss": case[0], "correct": case[1]}
+    assert items_apart({7: {"online": ours}}, {7: {"online": theirs}}) == case[2]
 
 
 def probes(*right: bool) -> dict:

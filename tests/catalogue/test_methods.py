@@ -2,29 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import refusals
+import yaml
 
 from clpapers.catalogue.methods import read
 
-DECLARED = """\
-\"\"\"A method.\"\"\"
-
-import nowhere
-
-DECLARATION = {
-    "options": {
-        "strength": {"type": "number", "minimum": 0, "examples": [1.0, 2.0]},
-        "loss": {"type": "object", "examples": [{"name": "mse"}]},
-    },
-    "uses": ["changes"],
-    "needs": {"budget.optimizer": ["sgd"]},
-    "uses_batch": False,
-    "where": {"loss.name": {"mse": {"uses": ["tasks"], "image_sides": 4}}, "strength": {0: {"tasks_once": True}}},
-}
-
-nowhere.to(be, found)
-"""
+DECLARED, CLASS = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text()).values()
 
 
 @pytest.fixture
@@ -67,14 +53,6 @@ def test_reading_the_catalogue_imports_neither_torch_nor_pandas_nor_a_learner():
     assert done.stdout.strip() == "[]"
 
 
-CLASS = """\
-from clpapers import Method
-
-
-class Mine(Method):
-    def __init__(self, rate=0.5, *, times: int = 3, way="up", on: bool = True, sizes=[1, 2]):
-        self.rate = rate
-"""
 OPTIONS = {"rate": "number", "times": "integer", "way": "string", "on": "boolean", "sizes": None}
 
 
@@ -102,3 +80,6 @@ def test_a_class_of_one_seed_tells_its_options(file):
 def test_a_class_of_one_seed_tells_what_it_uses(file, body, uses):
     file.write_text(CLASS + body)
     assert read(file).uses == uses
+
+
+test_refused, test_unedited = refusals.tests("catalogue", globals())

@@ -1,9 +1,10 @@
-"""What a scale knows of data sets and of weights."""
+"""What a scale knows of data sets and of weights, and how its targets depart from the paper's scale."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from tiny_paper import PAPER, SCALE, edit, of_table, plan
 
 from clpapers.cli import main
@@ -58,3 +59,16 @@ def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():
     assert mine.class_sizes("toy-3-2") == {"train": [3, 2]}
     real.settings["partial_data"] = True
     assert real.class_sizes("mnist") is None
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("reductions.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reductions_tell_each_difference_from_the_papers_scale_once(folder, case):
+    for file, old, new in case["edits"]:
+        edit({"paper": PAPER, "scale": SCALE}[file], old, new)
+    ours, theirs = plan().targets, Plan("real", ["tiny"]).targets
+    for name, lines in case["told"].items():
+        assert reductions(ours[f"tiny/{name}"], theirs[f"tiny/{name}"]) == lines
+    assert not any(reductions(target, target) for target in theirs.values())

@@ -1,15 +1,18 @@
 """Methods from outside of every shape, in all papers: each is planned, job by job, as a build plans it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from clpapers.builds.preparation import rowless
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.graph import user_methods
 
+ROOT = Path(__file__).parents[2]
 TEXT = """\
 from clpapers import Learner
 
@@ -57,3 +60,15 @@ def test_where_the_batch_is_a_task_no_change_is_taken_for_granted(tmp_path):
     cells = [cell.spec for cell in Plan("smoke", ["desiderata"], methods=[str(file)]).cells.values()]
     mine = [spec for spec in cells if spec["learner"]["name"] == "mine" and spec["budget"]["batch"] == "task"]
     assert {spec["oracle"]["name"] for spec in mine} == {"chunks"}
+
+
+def test_targets_of_one_method_are_named_where_a_method_from_outside_is_given():
+    plan = Plan("smoke", ["rules", "stf"], methods=[str(ROOT / "examples/finetune.py")])
+    (line,) = rowless(plan, plan.targets.values())
+    named = line.partition(":")[0].split(", ")
+    for name, target in plan.targets.items():
+        learners = {factors["learner"] for factors, _ in target.cells}
+        assert (name in named) == (len(learners) == 1), name
+        assert name not in named or "own" not in target.spec
+    assert len(named) < len(plan.targets)
+    assert rowless(Plan("smoke", ["rules", "stf"]), plan.targets.values()) == []

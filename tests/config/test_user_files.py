@@ -175,17 +175,7 @@ def test_the_schema_lists_every_format():
     assert all(name in rules for name in FORMATS)
 
 
-OWN = '''\
-from clpapers import Method
-
-
-class Mine(Method):
-    """A method of the paper's own."""
-
-    def __init__(self, rate: float = 1.0): ...
-
-    def observe(self, x, y): ...
-'''
+OWN = (TINY / "away/mine.txt").read_text()
 WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
 
 

@@ -49,12 +49,6 @@ def test_seeds_are_the_targets_or_the_papers_or_the_scales():
         assert plan().targets["tiny/table1"].seeds == range(last + 1)
 
 
-def test_a_toy_stream_may_be_told_its_tasks():
-    edit(PAPER, "measure: stream_classes, render: class_frequency,", "measure: stream_tasks, render: schematic,")
-    edit(PAPER, "tasks: 2}, seed: 0}", "tasks: 2}, oracle: {name: split, tasks: 2}, seed: 0}")
-    assert plan().targets["tiny/figure1"].spec["streams"][0]["oracle"]["tasks"] == 2
-
-
 def measure_of_tasks(metric, order, evaluation="shots: 0, "):
     """Let Table 1 measure a metric of tasks on another order."""
     edit(PAPER, "{points: 3", f"{{{evaluation}points: 3", "[final_accuracy]", f"[{metric}]")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from clpapers.catalogue.methods import copied, method_of
 from clpapers.cli import main
@@ -14,30 +15,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs, user_methods
 
-FILE = '''\
-"""A method."""
-
-import torch
-
-from clpapers import Learner as Base
-from clpapers.runs.learner import Observed
-
-DECLARATION = {
-    "options": {"strength": {"type": "number", "minimum": 0, "default": 1.0}},
-    "needs": {"net.name": ["mlp"]},
-    "grid": {"learner.strength": [0.5, 2.0], "budget.learning_rate": [0.1]},
-}
-
-
-class Held: ...
-
-
-class Mine(Base):
-    """strength: of nothing."""
-
-    def observe(self, t, x, y):
-        return Observed()
-'''
+FILE, AUTHORS, PLAIN = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text()).values()
 
 
 @pytest.fixture
@@ -87,21 +65,6 @@ def test_whatever_it_descends_from_a_learner_by(file, base):
         user_methods.check(file)
 
 
-AUTHORS = """\
-import clpapers
-from clpapers import Method
-
-DECLARATION = {"grid": {"learner.strength": [0.5]}}
-
-
-class Mine(Method):
-    def __init__(self, *, strength: float = 1):
-        self.strength = strength
-
-    def observe(self, x, y): ...
-"""
-
-
 @pytest.mark.parametrize("base", ["Method", "clpapers.Method"])
 def test_a_class_of_one_seed_needs_no_declaration(file, base):
     for name in ("DECLARATION", "OTHER"):
@@ -141,19 +104,6 @@ def test_the_papers_own_knows_nothing_of_it(tmp_path):
     assert without.cells.keys() < with_it.cells.keys()
 
 
-PLAIN = """\
-import torch.nn.functional as F
-from clpapers import Method
-
-
-class Mine(Method):
-    def observe(self, x, y):
-        logits = self.net(x)
-        LOSS.backward()
-        return logits
-"""
-
-
 @pytest.mark.parametrize(
     ("loss", "knows"),
     [
@@ -164,24 +114,19 @@ class Mine(Method):
 )
 def test_a_table_that_restricts_the_classes_has_a_row_of_a_method_that_asks_for_them(tmp_path, loss, knows):
     """Told by name: Figures 4 and 5 of `desiderata` have a head for each task, Figures 2 and 3 have one for all."""
-    file = tmp_path / "mine.py"
+    file, figures = tmp_path / "mine.py", [f"desiderata/figure{number}" for number in range(2, 6)]
     file.write_text(PLAIN.replace("LOSS", loss))
-    methods = [str(file)]
-    plan = Plan("paper", ["desiderata"], methods=methods)
+    plan = Plan("paper", ["desiderata"], methods=[str(file)])
     rows = {name for name, target in plan.targets.items() if any(f["learner"] == "mine" for f, _ in target.cells)}
-    assert {"desiderata/figure2", "desiderata/figure3"} <= rows
-    assert ({"desiderata/figure4", "desiderata/figure5"} <= rows) == knows
-    first, *rest = user_methods.placement(Plan("paper", all_papers(), methods=methods), "mine")
+    assert [name in rows for name in figures] == [True, True, knows, knows]
+    first, *rest = user_methods.placement(plan, "mine")
     count, total = map(int, re.match(r"a row in (\d+) of the (\d+) tables and figures", first).groups())
     restricted = [line for line in rest if "they restrict the classes that compete; only `self.loss`" in line]
-    if knows:
-        assert (count, restricted) == (total, [])
-    else:
-        none, part = restricted
-        names = none.partition(":")[0].split(", ")[1:]
+    assert (count == total) == (not restricted) == knows
+    if not knows:
+        names = restricted[0].partition(":")[0].split(", ")[1:]
         assert count + len(names) == total
-        assert {"desiderata/figure4", "desiderata/figure5"} <= set(names)
-        assert part.startswith("a part of its row in ")
+        assert {*figures[2:]} <= {*names}
 
 
 def test_a_learner_is_told_in_its_own_words(file):
