@@ -124,9 +124,7 @@ def patterns(rules):
     return [p for each in rules for p in patterns(each)] if isinstance(rules, list) else []
 
 
-@pytest.mark.parametrize(
-    "name", [path.name.split(".")[0] for path in (Path(__file__).parents[2] / "workflow/schemas").glob("*.yaml")]
-)
+@pytest.mark.parametrize("name", [path.name.split(".")[0] for path in schemas.SCHEMAS.glob("*.yaml")])
 def test_every_pattern_of_a_schema_is_of_the_whole_text(name):
     """Those that only rule out how a text begins have no end."""
     for pattern in patterns(schemas.schema(name)):
