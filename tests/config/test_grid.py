@@ -46,16 +46,6 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
     assert kept == ["concatenated", "concatenated", None, None] * 2
 
 
-def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
-    loss = {"name": "softmax", "strength": 1}
-    icarl = f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}"
-    edit(PAPER, "  ace: {forward: separate}", icarl)
-    edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
-    ((factors, cell),) = plan().targets["tiny/table1"].cells
-    assert factors["learner.loss.name"] == "softmax"
-    assert cell.spec["learner"]["loss"] == loss
-
-
 @pytest.fixture
 def selecting():
     edit(PAPER, "targets:\n", SELECTION, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
@@ -106,32 +96,6 @@ def test_iterations_are_batches_of_items_of_each_task():
     )
     assert (ten.spec["order"]["items"], five.spec["order"]["items"]) == (70, 35)
     assert items.hash == ten.hash
-
-
-@pytest.mark.parametrize(
-    ("order", "memory"),
-    [("split, tasks: 5", 40), ("split_domains, tasks: 5", 40), ("permuted_pixels, tasks: 3", 120)],
-)
-def test_a_memory_may_be_written_for_each_class_of_each_task(order, memory):
-    """Ten classes; on pixel permutations ten in each of three tasks; on domains of five tasks two."""
-    edit(
-        PAPER,
-        "    grid: {dataset: [mnist, cifar10]",
-        "    grid: {dataset: [mnist]",
-        "memory: 10",
-        "memory_per_class: 4",
-    )
-    edit(PAPER, "name: stf, mu_sigma: 0.05", f"name: {order}")
-    assert {cell.spec["budget"]["memory"] for cell in of_table().values()} == {memory}
-
-
-def test_a_target_gives_learners_options_of_its_own():
-    """Laid over the paper's for the learners that it names."""
-    before = of_table()
-    edit(PAPER, "    grid: {dataset: [mnist", "    learners: {er: {forward: joint}}\n    grid: {dataset: [mnist")
-    after = of_table()
-    assert after["mnist", "er"].spec["learner"]["forward"] == "joint"
-    assert after["mnist", "ace"].hash == before["mnist", "ace"].hash
 
 
 def test_an_option_with_its_default_is_left_out_so_that_a_cell_keeps_its_hash():

@@ -26,25 +26,6 @@ def test_a_hash_does_not_depend_on_how_the_yaml_is_written():
     assert hashes() == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("learning_rate: 0.1", "learning_rate: 0.2"),
-        ("mu_sigma: 0.05", "mu_sigma: 0.06"),
-        ("precision: float32", "precision: float64"),
-        ("probes: 10", "probes: null"),
-        ("test: 20", "test: 20, every: 5"),
-    ],
-)
-def test_every_value_is_part_of_the_hash(old, new):
-    before = plan().cells
-    assert not any("every" in cell.spec["evaluation"] for cell in before.values())
-    edit(PAPER, old, new)
-    after = hashes()
-    assert len(after) == len(before)
-    assert not after & set(before)
-
-
 def test_a_hash_is_of_all_but_the_seed_and_the_scale():
     before = hashes()
     Path("config/scales/other.yaml").write_text(TEXT[SCALE].replace("seeds: 0-3", "seeds: 0-9"))
@@ -85,21 +66,29 @@ def test_a_target_has_an_output_of_every_format_and_its_comparisons():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "rendered", "measured"),
+    ("old", "new", "trained", "measured", "rendered"),
     [
-        ("caption: Both.", "caption: Two.", True, False),
-        ("metrics: [final_accuracy]", "metrics: [online_accuracy]", True, True),
-        ("learning_rate: 0.1", "learning_rate: 0.2", True, True),
-        ("title: Table 2", "title: Table II", False, False),
-        ("toy-3-2", "toy-3-3", False, False),
+        ("learning_rate: 0.1", "learning_rate: 0.2", True, True, True),
+        ("mu_sigma: 0.05", "mu_sigma: 0.06", True, True, True),
+        ("precision: float32", "precision: float64", True, True, True),
+        ("probes: 10", "probes: null", True, True, True),
+        ("test: 20", "test: 20, every: 5", True, True, True),
+        ("metrics: [final_accuracy]", "metrics: [online_accuracy]", False, True, True),
+        ("caption: Both.", "caption: Two.", False, False, True),
+        ("title: Table 2", "title: Table II", False, False, False),
+        ("toy-3-2", "toy-3-3", False, False, False),
     ],
 )
-def test_a_targets_digests_change_with_what_they_are_of(old, new, rendered, measured):
-    before = plan().targets["tiny/table1"]
+def test_a_hash_and_a_targets_digests_change_with_what_they_are_of_and_with_nothing_else(
+    old, new, trained, measured, rendered
+):
+    before, cells = plan().targets["tiny/table1"], hashes()
     edit(PAPER, old, new)
     after = plan().targets["tiny/table1"]
-    assert (before.digest != after.digest) == rendered
+    assert len(hashes()) == len(cells)
+    assert hashes() & cells == (set() if trained else cells)
     assert (before.measured_digest != after.measured_digest) == measured
+    assert (before.digest != after.digest) == rendered
 
 
 def test_costs_are_measured_from_results_their_records_and_nets_though_a_seed_did_not_fit():

@@ -1,8 +1,11 @@
 """Settings, layers of values, seeds and transcriptions are read as they are written."""
 
+import functools
+import operator
 from pathlib import Path
 
 import pytest
+import yaml
 from tiny_paper import PAPER, PRINTED, SCALE, TEXT, edit, of_table, plan, printed, settings
 
 from clpapers.config.layers import merge
@@ -30,12 +33,15 @@ def test_a_new_name_keeps_only_the_options_it_takes_lists_are_replaced_and_mappi
     assert repr(STF) == before
 
 
-def test_the_grid_lies_over_the_target_over_the_learner_of_a_data_set_over_the_data_set_over_the_defaults():
-    assert [cell.spec["budget"]["memory"] for cell in of_table().values()] == [10, 10, 10, 7]
-    edit(PAPER, "mnist: {net", "mnist: {budget: {memory: 20}, net")
-    edit(PAPER, "    grid: {", "    cell: {budget: {batch: 4}}\n    grid: {budget.replay_batch: [1], ")
-    budget = of_table()["mnist", "er"].spec["budget"]
-    assert budget == {"optimizer": "sgd", "learning_rate": 0.1, "batch": 4, "replay_batch": 1, "memory": 20}
+@pytest.mark.parametrize("case", yaml.safe_load(Path(__file__).with_name("becomes.yaml").read_text()))
+def test_what_is_written_becomes_values_of_cells(case):
+    for file, old, new in case["edits"]:
+        edit({"paper": PAPER, "scale": SCALE}[file], old, new)
+    edit(PAPER, "name: stf, mu_sigma: 0.05", f"name: {case.get('order', 'stf, mu_sigma: 0.05')}")
+    made = of_table()
+    for name, values in case["cells"].items():
+        for key, value in values.items():
+            assert functools.reduce(operator.getitem, key.split("."), made[tuple(name.split())].spec) == value
 
 
 def test_seeds_are_the_targets_or_the_papers_or_the_scales():
