@@ -1,7 +1,7 @@
 """Grids, and selections of hyper-parameters, become cells."""
 
 import pytest
-from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, SPLIT, cells, edit, of_table, plan
+from tiny_paper import GRID, PAPER, SPLIT, cells, edit, of_table, plan
 
 from clpapers.cli.runs import fill
 from clpapers.config.model import SELECTED
@@ -44,11 +44,6 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
     edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
     kept = [each.get("learner.forward") for each, _ in plan().targets["tiny/table1"].cells]
     assert kept == ["concatenated", "concatenated", None, None] * 2
-
-
-@pytest.fixture
-def selecting():
-    edit(PAPER, "targets:\n", SELECTION, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
 
 
 def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_own(selecting):

@@ -1,8 +1,13 @@
 """What a learner looks at is hashed, and nothing else."""
 
+import functools
+import operator
+from pathlib import Path
+
 import numpy as np
 import pytest
-from tiny_paper import EVALUATED, MIXING, ORACLES, RANDOM, SPLIT, cells, distinct
+import yaml
+from tiny_paper import MIXING, RANDOM, SPLIT, cells, distinct
 
 from clpapers.config import identity
 from clpapers.config.plan import Plan
@@ -10,7 +15,7 @@ from clpapers.streams import oracles, orders
 from clpapers.streams.stream import batches
 
 pytestmark = pytest.mark.usefixtures("folder")
-SEVERAL = ["sp2", "sp5", "dom", "rand", "sp1"]
+ORDERS = {"split": SPLIT, "random": RANDOM, "offline": MIXING[1], "dominant": MIXING[2]}
 VIEWS = ["single_head", "es", "es_ed", "ea", "td", "td_es", "td_es_ed"]
 
 
@@ -21,47 +26,29 @@ def test_an_oracle_goes_by_its_name_or_its_description():
     assert named.spec["oracle"] == {"name": "split", "tasks": 2, "aligned": True}
 
 
-@pytest.mark.parametrize("order", [SPLIT, RANDOM])
-def test_who_looks_at_no_task_is_one_cell_under_all_oracles(order):
-    found = cells(order, ["single", "er", "rand"], oracle=[name for name in ORACLES if name != "entropy"])
-    assert distinct(found) == 3
-    for cell in found.values():
-        assert cell.test_restriction == "none"
-        assert cell.spec["oracle"] == {"name": "none"}
-        assert cell.spec["restriction"] == {"train": "none"}
-        assert set(cell.spec["evaluation"]["oracles"]) == {*EVALUATED, "sp2-unaligned", "sp5-unaligned"}
+WRITTEN = yaml.safe_load(Path(__file__).with_name("identity.yaml").read_text())
 
 
-@pytest.mark.parametrize("learner", ["ewc", "si"])
-def test_one_task_makes_a_regulariser_the_plain_net(learner):
-    found = cells(SPLIT, ["single", learner], oracle=["none", "sp1", "sp2"])
-    assert found[learner, "none"] == found[learner, "sp1"] == found["single", "sp1"]
-    assert found["single", "sp1"].spec["learner"] == {"name": "single"}
-    assert found[learner, "sp2"] not in (found[learner, "sp1"], found["single", "sp2"])
-    assert found[learner, "sp2"].spec["evaluation"]["oracles"] == {}
-
-
-@pytest.mark.parametrize("order", MIXING)
-def test_where_every_batch_mixes_the_tasks_several_are_one_cell_and_a_regulariser_is_the_plain_net(order):
-    for learner in ("icarl", "gr"):
-        found = cells(order, [learner], oracle=SEVERAL)
-        one_task = found.pop((learner, "sp1"))
-        assert distinct(found) == 1
-        assert found[learner, "sp2"].spec["oracle"] == {"name": "mixed"}
-        assert one_task.hash != found[learner, "sp2"].hash
-        assert distinct(cells(SPLIT, [learner], oracle=EVALUATED)) == 4
-    found = cells(order, ["single", "ewc", "si"], oracle=SEVERAL)
-    assert distinct(found) == 1
-    assert found["ewc", "sp5"].spec["learner"] == {"name": "single"}
-    assert found["ewc", "sp5"].spec["oracle"] == {"name": "none"}
-
-
-def test_tasks_at_random_change_with_every_batch_that_is_large_enough():
-    found = cells(SPLIT, ["single", "ewc", "icarl"], {"budget": {"batch": 32}}, oracle=["sp2", "rand"])
-    assert found["ewc", "rand"] == found["single", "rand"]
-    assert found["icarl", "rand"].spec["oracle"] == {"name": "mixed"}
-    assert found["ewc", "sp2"].spec["learner"]["name"] == "ewc"
-    assert distinct(cells(SPLIT, ["single", "ewc"], {"budget": {"batch": 31}}, oracle=["rand"])) == 2
+@pytest.mark.parametrize(("case", "order"), [(case, order) for case in WRITTEN for order in case["orders"]])
+def test_cells_are_one_where_their_learners_see_the_same(case, order):
+    factors = {name: case[name] for name in ("oracle", "restriction") if name in case}
+    found = cells(ORDERS[order], case["learners"], case.get("defaults", {}), **factors)
+    assert distinct(found) == case.get("distinct", distinct(found))
+    named = {" ".join(levels): cell for levels, cell in found.items()}
+    holds = [(cell, key, value) for cell in found.values() for key, value in case.get("all", {}).items()]
+    holds += [
+        (named[name], key, value) for name, values in case.get("cells", {}).items() for key, value in values.items()
+    ]
+    for cell, key, value in holds:
+        assert functools.reduce(operator.getitem, key.split("."), cell.spec) == value
+    for same in case.get("same", []):
+        assert all(named[name] == named[same[0]] for name in same)
+    for one, other in case.get("apart", []):
+        assert named[one].hash != named[other].hash
+    if "evaluated" in case:
+        assert {(cell.test_restriction, *sorted(cell.spec["evaluation"]["oracles"])) for cell in found.values()} == {
+            ("none", *case["evaluated"])
+        }
 
 
 @pytest.mark.parametrize(("tasks", "parts", "changes"), [(5, 10, True), (5, 5, False), (2, 5, False), (10, 5, False)])
@@ -86,14 +73,6 @@ def test_what_is_said_to_change_always_does(tasks, oracle):
         here = labels[stream.indices]
         told = oracles.identify(oracle, order, stream, here, here, 8, seed)
         assert oracles.task_changes(told.train, ends)[1:].all()
-
-
-@pytest.mark.parametrize("learner", ["gr_by_tasks", "mm", "randmm"])
-@pytest.mark.parametrize("order", [SPLIT, RANDOM])
-def test_who_looks_at_the_tasks_themselves_is_a_cell_for_each_oracle(learner, order):
-    found = cells(order, [learner], oracle=EVALUATED)
-    assert distinct(found) == 4
-    assert all(cell.spec["evaluation"]["oracles"] == {} for cell in found.values())
 
 
 def seen(found, oracle):
@@ -122,13 +101,6 @@ def test_who_cannot_be_restricted_is_one_run_seen_in_many_ways(learner):
     of_td = [f"sp2-unaligned/{view}" for view in ("oracle", "data", "independent")]
     assert seen(found, "sp2") == ["none", "sp2/oracle", "sp2/independent", "none", *of_td]
     assert [seen(found, "dom")[i] for i in (1, 4)] == ["dom/oracle"] * 2
-
-
-@pytest.mark.parametrize("learner", ["single", "ewc", "icarl", "mm"])
-def test_random_tasks_let_all_classes_compete(learner):
-    found = cells(SPLIT, [learner], oracle=["rand"], restriction=["single_head", "es", "td"])
-    assert distinct(found) == 1
-    assert found[learner, "rand", "es"].spec["restriction"] == {"train": "none"}
 
 
 @pytest.mark.parametrize(("learner", "runs"), [("single", 1), ("ewc", 3)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tiny_paper import PAPER, SETTINGS, TEXT, TINY, edit, of_table, settings
+from tiny_paper import MINE, SETTINGS, SHAPES, TEXT, WITH_OWN, edit, of_table, settings
 
 from clpapers.config import user_files
 from clpapers.config.facts import Facts
@@ -16,25 +16,6 @@ from clpapers.config.targets import paper_file
 from clpapers.datasets.sources import FORMATS
 
 pytestmark = pytest.mark.usefixtures("folder")
-
-SHAPES = (TINY / "away/shapes.yaml").read_text()
-MINE = (
-    TEXT[PAPER].replace("paper: tiny", "paper: mine").replace("mnist", "shapes")
-    + """\
-scales:
-  tiny: {defaults: {budget: {memory: 5}}}
-"""
-)
-
-
-@pytest.fixture
-def away(tmp_path_factory):
-    """A folder elsewhere with a paper, a data set and the folder of its images."""
-    place = tmp_path_factory.mktemp("away")
-    (place / "shapes").mkdir()
-    (place / "shapes.yaml").write_text(SHAPES)
-    (place / "mine.yaml").write_text(MINE)
-    return place
 
 
 def taken(away, **more):
@@ -175,14 +156,9 @@ def test_the_schema_lists_every_format():
     assert all(name in rules for name in FORMATS)
 
 
-OWN = (TINY / "away/mine.txt").read_text()
-WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
-
-
 @pytest.fixture
 def with_own(away):
     (away / "mine.yaml").write_text(WITH_OWN)
-    (away / "mine.py").write_text(OWN)
     return away
 
 

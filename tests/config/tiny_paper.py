@@ -18,6 +18,10 @@ TEXT = {name: (TINY / name).read_text() for name in (PAPER, SCALE, SETTINGS)}
 COSTS, SELECTION = ((TINY / f"{name}.yaml").read_text() for name in ("costs", "selection"))
 OF_GRIDS = yaml.safe_load((TINY / "grid.yaml").read_text())
 ORACLES = OF_GRIDS["oracles"]
+SHAPES = (TINY / "away/shapes.yaml").read_text()
+MINE = TEXT[PAPER].replace("paper: tiny", "paper: mine").replace("mnist", "shapes")
+MINE += "scales:\n  tiny: {defaults: {budget: {memory: 5}}}\n"
+WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
 CELL = "targets.table1, cell dataset=mnist learner=er"
 GRID, MNIST_ONLY = "learner: [er, ace]}", "grid: {dataset: [mnist], learner: [er, ace]}"
 RANDOM, SPLIT = {"name": "random", "length": None}, {"name": "split", "tasks": 5, "length": None}

@@ -75,44 +75,17 @@ def test_no_two_claims_are_the_same_test(paper):
     assert len(tests) == len(set(tests))
 
 
-def test_a_part_for_each_level_and_each_other_method_whose_streams_pair(parts_of):
-    parts = parts_of()
-    assert len(parts) == 2 * 5
-    first, second = parts[0].sides
-    assert first.levels == {"dataset": "cifar10", "learner": "ace"}
-    assert second.levels == {"dataset": "cifar10", "learner": "er"}
-    assert {part.sides[1].levels["learner"] for part in parts} == {"er", "mir", "cbrs", "gdumb", "gmed"}
-    assert all(part.paired for part in parts)
+@pytest.mark.parametrize("case", yaml.safe_load(Path(__file__).with_name("parts.yaml").read_text()))
+def test_a_claim_has_a_part_for_each_of_its_levels(parts_of, case):
+    def named(sides):
+        return [" ".join(map(str, side.levels.values())) for side in sides if side]
 
-
-def test_other_streams_do_not_pair(parts_of):
-    one, other = ("{dataset: [cifar10, cifar100]}", "{learner: er}"), ("of: {learner: ace}", "of: {dataset: emnist}")
-    parts = parts_of(*one, *other, "than: {learner", "than: {dataset")
-    assert len(parts) == 3
-    assert not any(part.paired for part in parts)
-
-
-def test_words_stand_for_the_scales_own_levels(parts_of):
-    factor, of_figure = "order.mu_sigma_factor", ("table1", "figure3", "learner: others", "learner: er")
-    parts = parts_of(*of_figure, "[cifar10, cifar100]}", f"emnist, {factor}: last}}")
-    assert [part.sides[0].levels[factor] for part in parts] == [4]
-    trend = ("above", f"increasing\n    along: {factor}", "    than: {learner: er}\n", "")
-    parts = parts_of(*of_figure, *trend)
-    assert [[side.levels[factor] for side in part.sides] for part in parts] == [[0.5, 1, 2, 4]] * 2
-
-
-def test_a_choice_was_read_off_a_number_of_its_row_and_its_column(parts_of):
-    """Table 1 names a choice of ER on CIFAR-10 and one of GDUMB on CIFAR-100."""
-    sides = [side for part in parts_of() for side in part.sides if side.calibrated]
-    assert [tuple(side.levels.values()) for side in sides] == [("cifar10", "er"), ("cifar100", "gdumb")]
-
-
-def test_what_is_subtracted_is_a_side_of_its_own(parts_of):
-    parts = parts_of("learner: others", "learner: mir", "    of:", "    less: {ace: er, mir: gmed}\n    of:")
-    first, second = parts[0].sides
-    assert first.less.levels == first.levels | {"learner": "er"}
-    assert second.less.levels == second.levels | {"learner": "gmed"}
-    assert first.less.less is None
+    parts = parts_of(*case["changes"])
+    assert [", ".join(named(part.sides)) for part in parts] == case["parts"]
+    assert {part.paired for part in parts} == {case["paired"]}
+    sides = [side for part in parts for side in part.sides]
+    assert named(side for side in sides if side.calibrated) == case.get("calibrated", [])
+    assert named(side.less for side in sides) == case.get("less", [])
 
 
 def test_a_bound_is_no_wider_than_its_sentences_words(resolved):
