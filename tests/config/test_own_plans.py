@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -42,10 +41,10 @@ def written(folder, uses=(), **parts):
     return file
 
 
-@pytest.mark.parametrize("uses", USES, ids="-".join)
-@given(parts=st.fixed_dictionaries({}, optional=PARTS))
-@example({})
-@settings(max_examples=1, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(uses=st.sampled_from(USES), parts=st.fixed_dictionaries({}, optional=PARTS))
+@example(uses=(), parts={})
+@example(uses=USES[-1], parts={})
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_it_declares_every_paper_is_planned_with_it_and_without_needs_has_a_row_of_it(tmp_path, uses, parts):
     file = written(tmp_path, uses, **parts)
     told = user_methods.placement(Plan("smoke", all_papers(), methods=[str(file)]), "mine")
