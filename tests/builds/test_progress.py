@@ -1,5 +1,6 @@
 """The line of progress: what it counts, what it shows at a terminal and in a file, and what is shown beside it."""
 
+import contextlib
 import logging
 import os
 import pty
@@ -38,15 +39,18 @@ def test_work_is_weighed_by_what_jobs_are_predicted_to_take():
     assert (line.share(10_000), line.remaining(10_000), line.finished) == (1, 0, 3)
 
 
-def test_the_line_names_trainings_first_and_when_all_is_done(monkeypatch):
-    """1,200 jobs of SHORT and a run of two hours are 9,600 s on one core, of which one has gone by, after midnight."""
-    monkeypatch.setattr("clpapers.builds.progress.time.time", lambda: 1.0)
-    monkeypatch.setattr("clpapers.builds.progress.time.localtime", time.gmtime)
+def test_the_line_names_trainings_first_and_when_all_is_done():
+    """1,200 jobs of SHORT and a run of two hours are 9,600 s on one core, of which one has gone by."""
+
+    def end():
+        return time.strftime("%H:%M", time.localtime(time.time() + 9599))
+
     line = Progress(1200, {RUN: 7200.0}, cores=1, now=0)
     line.start(1, "train", RUN, 0)
     line.start(2, "table", "results/paper/targets/stf/table1.md", 1)
-    told = "  0 %  0 of 1,200 jobs  about 2.7 h left, until 02:40  train cifar10 er seed0, table stf/table1"
-    assert line.text(1) == told
+    first, said, last = end(), line.text(1), end()
+    told = "  0 %  0 of 1,200 jobs  about 2.7 h left, until {}  train cifar10 er seed0, table stf/table1"
+    assert said in (told.format(first), told.format(last))
     line.fail(1)
     assert line.text(1).endswith("  table stf/table1")
 
@@ -70,8 +74,7 @@ def test_what_a_file_is_of(output, said):
 def logged(tmp_path, monkeypatch):
     """A handler that writes to no terminal: a function that hands it records, and one for what it wrote."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("clpapers.builds.progress.time.monotonic", lambda: clock.now)
-    monkeypatch.setattr(progress, "PREDICTED", {})
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     handler = LogHandler(SimpleNamespace(nocolor=True), None)
     handler.setFormatter(DefaultFormatter())
     out = (tmp_path / "said").open("w+")
@@ -81,7 +84,6 @@ def logged(tmp_path, monkeypatch):
         clock.now += after
         handler.emit(logging.makeLogRecord({"msg": text, "levelno": level, "event": event, **more}))
 
-    log.handler = handler
     yield log, lambda: (out.flush(), (tmp_path / "said").read_text())[1]
     handler.close()
     out.close()
@@ -104,19 +106,23 @@ def test_a_file_gets_a_line_now_and_then(logged):
     assert lines[-1].startswith("100 %  100 of 100 jobs  about 0.0 s left, until ")
 
 
-def test_and_one_while_a_long_job_runs(logged, monkeypatch):
+@pytest.mark.parametrize(("predicted", "before", "due"), [(1000.0, 49, 51), (10_000.0, 119, 120)])
+def test_and_one_while_a_long_job_runs(logged, monkeypatch, predicted, before, due):
     """Each two minutes or each twentieth: 5 % of some 1,000 s are done before two minutes are over, of 10,000 not."""
     log, said = logged
-    for predicted, before, due in ((1000.0, 49, 51), (10_000.0, 119, 120)):
-        monkeypatch.setattr(progress, "PREDICTED", {RUN: predicted})
-        log.handler.progress = None
-        log(LogEvent.RUN_INFO, stats={"total": 1})
-        log(LogEvent.JOB_INFO, **job(0))
-        began, written = progress.time.monotonic(), said()
-        log.handler._write(began + before)
-        assert said() == written
-        log.handler._write(began + due)
-        assert "  train cifar10 er seed0" in said().removeprefix(written)
+    monkeypatch.setattr(progress, "INTERVAL", 0.001)
+    monkeypatch.setitem(progress.PREDICTED, RUN, predicted)
+    log(LogEvent.RUN_INFO, stats={"total": 1})
+    log(LogEvent.JOB_INFO, **job(0))
+    log(after=before)
+    time.sleep(0.05)
+    assert said() == ""
+    log(after=due - before)
+    for _ in range(1000):  # of the time that goes on while the handler's clock stands
+        if said():
+            break
+        time.sleep(0.01)
+    assert "  train cifar10 er seed0" in said()
 
 
 def test_errors_are_shown_in_full_and_chatter_is_not(logged):
@@ -146,18 +152,14 @@ def test_a_build_at_a_terminal_shows_one_line_its_errors_and_its_page(tmp_path):
         ours, theirs = pty.openpty()
         command = [sys.executable, "-c", "from clpapers.cli.snakemake import main; main()", "all", "--cores", "2"]
         environment = project.environment() | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
-        with subprocess.Popen(
-            command, cwd=project.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
-        ) as process:
+        said, ends = [], {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        with subprocess.Popen(command, cwd=project.folder, env=environment, **ends) as process:
             os.close(theirs)
-            said = b""
-            while True:
-                try:
-                    said += os.read(ours, 65536)
-                except OSError:  # the other end is closed
-                    break
+            with contextlib.suppress(OSError):  # the other end is closed
+                while True:
+                    said.append(os.read(ours, 65536))
         os.close(ours)
-        return process.returncode, said.decode()
+        return process.returncode, b"".join(said).decode()
 
     code, said = build()
     assert code == 1

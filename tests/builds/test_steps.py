@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from world.published import PUBLISHED, edit, runs
+import yaml
+from world.published import edit, runs
 
 from clpapers import cli
 from clpapers.archive.beginnings import OTHERWISE, ROUNDING, SAME, UNTRIED, Beginning, read, write
@@ -15,6 +16,7 @@ from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
 
 OUT = Path("steps.csv")
+HEAD = ",".join(Beginning._fields)
 
 
 def verify(*arguments):
@@ -25,16 +27,16 @@ def verdicts():
     return {Path(each.run): each.verdict for each in read(OUT)}
 
 
-def published(change=None):
-    """Publish the runs, with a change of the first one's losses; returns its path and the other cell's first."""
-    first, other = (path for path in runs() if path.stem == "seed0")
-    if change:
-        edit(first, lambda content: change(content["seeds"][0]["online"]["loss"]))
+def published(*changes):
+    """Publish the runs, with changes of what the first runs of both cells tell of their steps; returns their paths."""
+    first = [path for path in runs() if path.stem == "seed0"]
+    for path, change in zip(first, changes):
+        edit(path, lambda content, change=change: change(content["seeds"][0]["online"]))
     publish(Plan("mini", ["mini"]), ["mini"])
-    return first, other
+    return first
 
 
-def test_a_run_of_each_cell_begins_with_the_same_digits(small_project, capsys):
+def test_a_run_of_each_cell_begins_with_the_same_digits(small_project):
     first, other = published()
     assert verify() == 0
     assert verdicts() == {first: SAME, other: SAME}
@@ -43,118 +45,53 @@ def test_a_run_of_each_cell_begins_with_the_same_digits(small_project, capsys):
     assert verdicts() == dict.fromkeys(runs(), SAME)
 
 
-def test_what_begins_otherwise_is_told_by_its_step_and_fails(small_project, capsys):
-    def other(losses):
-        losses[1] += 0.1
+def test_another_loss_is_told_by_its_step_and_fails_and_a_last_digit_is_rounding(small_project):
+    def other(online):
+        online["loss"][1] += 0.1
 
-    first, second = published(other)
+    def rounded(online):
+        online["loss"][1] = float(f"{online['loss'][1] + 1e-5:.6g}")
+
+    first, second = published(other, rounded)
     assert verify() == 1
-    assert verdicts() == {first: OTHERWISE, second: SAME}
+    assert verdicts() == {first: OTHERWISE, second: ROUNDING}
     (line,) = (each for each in read(OUT) if each.run == str(first))
     assert line.why.startswith("by 0.1 at step 2, ")
 
 
-def test_a_last_digit_is_rounding(small_project, capsys):
-    def rounded(losses):
-        losses[1] = float(f"{losses[1] + 1e-5:.6g}")
-
-    first, second = published(rounded)
-    assert verify() == 0
-    assert verdicts() == {first: ROUNDING, second: SAME}
-
-
-def test_outcomes_are_kept_and_what_was_not_tried_is_tried_again(small_project, capsys):
-    first, second = published()
-    kept = Beginning(str(first), OTHERWISE, 1, "by hand", 0.5, "2026-01-01", "0" * 40, "none")
-    waits = kept._replace(run=str(second), verdict=UNTRIED)
-    write(OUT, [kept, waits])
-    assert verify() == 1
-    assert kept in read(OUT)
-    assert verdicts() == {first: OTHERWISE, second: SAME}
-
-
-def test_bad_words_are_refused_before_any_step(small_project, capsys):
-    published()
-    assert cli.main(["verify", "--scale", "mini", "--steps", "0"]) == 2
-    assert "--steps 0" in capsys.readouterr().err
-    assert PUBLISHED.is_dir()
-
-
-HEAD = ",".join(Beginning._fields)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"a,b\n1,2\n", f"{HEAD}\n\n".encode(), f"{HEAD}\nrun,{SAME},many,,1,,,\n".encode(), b"\xe9", b"\0"],
-    ids=["empty", "other columns", "an empty row", "no number", "other letters", "no text"],
-)
-def test_a_file_of_something_else_is_refused_in_one_line(content, small_project, capsys):
-    published()
-    OUT.write_bytes(content)
-    assert verify() == 2
-    assert (
-        capsys.readouterr().err
-        == f"clpapers: {OUT}: no file of `clpapers verify --steps`; name another, or delete it\n"
-    )
-    assert OUT.read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    ("theirs", "nudged", "verdict"),
-    [
-        ([2.00002, 1.5, 1.0], [2.0, 1.5, 1.0], ROUNDING),  # two units of the sixth digit
-        ([2.00003, 1.5, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
-        ([2.0, 1.5009, 1.0], [2.0, 1.5001, 1.0], ROUNDING),  # ten times a distance of 0.0001
-        ([2.0, 1.5011, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),
-        ([2.0, 1.5, 1.0009], [2.0, 1.5001, 1.0], ROUNDING),  # which has been reached before
-        ([2.0009, 1.5, 1.0], [2.0, 1.5001, 1.0], OTHERWISE),  # but not by then
-        ([2.0, None, 1.0], [2.0, 1.5, 1.0], OTHERWISE),
-    ],
-)
-def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(theirs, nudged, verdict):
-    ours = [2.0, 1.5, 1.0]
-    found, count, _ = by_losses({3: ours}, {3: theirs}, [{3: ours}, {3: nudged}])
-    assert (found, count) == (verdict, 3)
-
-
-def test_a_number_that_both_lack_ends_the_comparison():
-    assert by_losses({0: [1.0, None, 5.0]}, {0: [1.00001, None, 9.0]}, [{0: [1.0, None, 5.0]}])[0] == ROUNDING
-
-
-def test_more_steps_than_were_published_are_another_run():
-    assert by_losses({0: [1.0, 2.0]}, {0: [1.00001]}, [{0: [1.0, 2.0]}])[0] == OTHERWISE
-
-
-def test_steps_beyond_those_of_slow_changed_runs_may_be_as_far_as_these_got():
-    """By hand: one changed run was ended after its first step, which it moved by 0.001."""
-    ours, changed = {0: [2.3, 2.2, 2.1]}, [{0: [2.301]}]
-    assert by_losses(ours, {0: [2.3001, 2.2, 2.109]}, changed)[0] == ROUNDING
-    assert by_losses(ours, {0: [2.3001, 2.2, 2.112]}, changed)[0] == OTHERWISE
-
-
-@pytest.mark.parametrize(
-    ("losses", "right", "apart"),
-    [
-        ([2.0, 1.5, 1.0], [1, 2, 3], None),
-        ([2.0, 1.5, 1.0], [1, 2, 4], 2),
-        ([2.0, 1.4, 1.0], [1, 2, 4], None),  # after the losses had parted
-        ([2.0, 1.4, 1.0], [0, 2, 3], 0),
-    ],
-)
-def test_items_right_differ_once_losses_do(losses, right, apart):
-    ours, theirs = (
-        {7: {"online": {"loss": a, "correct": b}}} for a, b in (([2.0, 1.5, 1.0], [1, 2, 3]), (losses, right))
-    )
-    assert items_apart(ours, theirs) == apart
-
-
 def test_other_items_right_at_the_same_losses_are_another_run(small_project, capsys):
-    first, _ = (path for path in runs() if path.stem == "seed0")
-    edit(first, lambda content: content["seeds"][0]["online"]["correct"].__setitem__(0, 9))
-    publish(Plan("mini", ["mini"]), ["mini"])
+    first, second = published(lambda online: online["correct"].__setitem__(0, 9))
     assert verify() == 1
-    assert verdicts()[first] == OTHERWISE
+    assert verdicts() == {first: OTHERWISE, second: SAME}
     assert "in items right at step 1, where the losses are the same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verdict", [ROUNDING, OTHERWISE])
+def test_outcomes_are_kept_and_what_was_not_tried_is_tried_again(small_project, verdict):
+    first, second = published()
+    kept = Beginning(str(first), verdict, 1, "by hand", 0.5, "2026-01-01", "0" * 40, "none")
+    write(OUT, [kept, Beginning(str(second), UNTRIED, *kept[2:])])
+    assert verify() == (verdict == OTHERWISE)
+    assert kept in read(OUT)
+    assert verdicts() == {first: verdict, second: SAME}
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("departures.yaml").read_text())
+VERDICTS = {"rounding": ROUNDING, "otherwise": OTHERWISE}
+
+
+@pytest.mark.parametrize("case", CASES["losses"], ids=str)
+def test_rounding_reaches_as_far_as_a_change_of_the_weights_by_hand(case):
+    ours, theirs, nudged, verdict = case
+    found, count, _ = by_losses({3: ours}, {3: theirs}, [{3: ours[: len(nudged)]}, {3: nudged}])
+    assert (found, count) == (VERDICTS[verdict], len(ours))
+
+
+@pytest.mark.parametrize("case", CASES["right"], ids=str)
+def test_items_right_differ_once_losses_do(case):
+    ours = {"loss": [2.0, 1.5, 1.0], "correct": [1, 2, 3]}
+    theirs = {"loss": case[0], "correct": case[1]}
+    assert items_apart({7: {"online": ours}}, {7: {"online": theirs}}) == case[2]
 
 
 def probes(*right: bool) -> dict:

@@ -1,6 +1,5 @@
 """Files whose times were lost: those for which records vouch are as if just made, and no others."""
 
-import json
 import os
 from pathlib import Path
 
@@ -50,21 +49,16 @@ def test_nothing_vouches_for_what_was_edited(times_lost, kind):
 
 
 @pytest.mark.parametrize("names", ["abc", "cba", "bca"])
-def test_jobs_of_the_same_second_are_taken_inputs_first(tmp_path, monkeypatch, names):
-    """A chain of three files, the first the newest: records are found in any order, and all began in one second."""
+def test_what_was_made_of_each_other_is_taken_inputs_first(tmp_path, monkeypatch, names):
+    """A chain of three files, the first the newest, whose records are found in any order."""
     monkeypatch.chdir(tmp_path)
-    chain, above = [Path(name) for name in names], None
+    chain = [Path(name) for name in names]
+    for path, above in zip(chain, [[], *([each] for each in chain)]):
+        with provenance.recording("streams", [path], above, "c0de"):
+            provenance.write_text(path, path.name)
     for i, path in enumerate(chain):
-        path.write_text(path.name)
-        parts = {part: [{"path": str(each), "sha256": provenance.sha256(each)} for each in files if each]
-                 for part, files in (("outputs", [path]), ("inputs", [above]))}  # fmt: skip
-        record = parts | {"started": "2026-01-01T00:00:00+00:00"}
-        record_path(path).write_text(json.dumps(record | {"seal": provenance.seal(record)}))
         for each in (path, record_path(path)):
             os.utime(each, (10**9 - i, 10**9 - i))
-        above = path
-    monkeypatch.setattr(preparation, "parse_record", lambda path, _: json.loads(path.read_text()))
-    monkeypatch.setattr(type(tmp_path), "rglob", lambda *_: [record_path(path) for path in sorted(chain)])
     assert preparation.restore_times(Path()) == 4  # two files with their records
     assert {path.stat().st_mtime for path in chain} == {10**9}
     assert preparation.restore_times(Path()) == 0

@@ -6,7 +6,6 @@
 import copy
 import csv
 import dataclasses
-import datetime
 import functools
 import io
 import json
@@ -30,6 +29,7 @@ from clpapers.graph import claims
 from clpapers.streams.orders import slug
 
 ROOT = Path(__file__).parents[2]
+DAMAGE = yaml.safe_load(Path(__file__).with_name("damage.yaml").read_text(encoding="utf-8"))
 LIMIT = os.environ.get("CLPAPERS_EXAMPLES")
 FIXED = settings(
     max_examples=int(LIMIT or 40),
@@ -110,7 +110,7 @@ READERS = {
 }
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))
 KNOWN = [file for file in FILES if any(file.match(pattern) for pattern in READERS)]
-YAML = [file for file in KNOWN if file.suffix == ".yaml"]
+YAML, CSV = ([file for file in KNOWN if file.suffix == suffix] for suffix in (".yaml", ".csv"))
 
 
 def test_every_config_file_has_a_reader_here():
@@ -199,44 +199,9 @@ def nest(levels):
     return functools.reduce(lambda inner, _: [inner], range(levels), 1)
 
 
-LABELS = [
-    "0-0",
-    "5-2",
-    "0-999999999",
-    "0-99999999999",
-    "٠-٣",
-    "task",
-    "full",
-    "toy-3",
-    "toy-999999999",
-    "mnist-",
-    "-er",
-]
 JUNK = st.one_of(
-    st.sampled_from(
-        [None, True, False, 0, 1, -1, 2, 7, 1.0, 10.0, 0.5, -0.5, 1e-9, 1e308, 1e-320, 10**6, 2**31, 10**30]
-    ),
-    st.sampled_from([float("nan"), float("inf"), datetime.date(2001, 2, 3), b"\xff", nest(25), nest(200)]),
-    st.sampled_from([[], [[]], [None], [1, 1], [{}], {}, {"a": {}}, {"name": "x"}, {1: 2}, {None: 1}, {"x" * 5000: 1}]),
-    st.sampled_from(
-        [
-            "",
-            " ",
-            "a\nb",
-            "tasks\n",
-            "日本語",
-            "x" * 5000,
-            "\x1b[31m",
-            "1e-3",
-            "none",
-            "null",
-            "../../x",
-            "a/b",
-            {"a\nb": 1},
-            {"\u2028": {}},
-            *LABELS,
-        ]
-    ),
+    *map(st.sampled_from, DAMAGE["junk"]),
+    st.sampled_from(["x" * 5000, {"x" * 5000: 1}, nest(25), nest(200)]),
     st.text(max_size=12),
     st.integers(),
     st.floats(),
@@ -315,20 +280,19 @@ def dumped(said):
     return yaml.dump(said, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False).encode()
 
 
-def along(target, **changed):
-    """A figure of `agem` whose axis is a factor of its grid, with other keys."""
-    file = CONFIG / "papers/agem.yaml"
-    said = copy.deepcopy(content(file))
-    assert said["targets"][target]["along"] == "order.epochs"
-    said["targets"][target] |= changed
-    return Damage(file, [("targets", target, key) for key in changed], said)
+def along(**changed):
+    """Figure 8 of `agem`, whose axis is a factor of its grid, with other keys."""
+    file, said = CONFIG / "papers/agem.yaml", copy.deepcopy(content(CONFIG / "papers/agem.yaml"))
+    assert said["targets"]["figure8"]["along"] == "order.epochs"
+    said["targets"]["figure8"] |= changed
+    return Damage(file, [("targets", "figure8", key) for key in changed], said)
 
 
 @FIXED
 @given(mutations(YAML))
-@example(along("figure8", grid={"dataset": ["cifar100"], "learner": ["van_s", "van_b", "ewc_s", "ewc_b"]}))
-@example(along("figure8", along="learner"))
-@example(along("figure8", along="x"))
+@example(along(grid={"dataset": ["cifar100"], "learner": ["van_s", "van_b", "ewc_s", "ewc_b"]}))
+@example(along(along="learner"))
+@example(along(along="x"))
 def test_a_changed_value_is_planned_or_refused_by_its_name(mutation):
     file, touched, said = mutation.file, mutation.done, mutation.said
     made, refused = damaged(file, dumped(said), touched[0])
@@ -345,76 +309,70 @@ def test_a_changed_value_is_planned_or_refused_by_its_name(mutation):
 
 LAUGHS = "l0: &l0 [x, x]\n" + "".join(f"l{i + 1}: &l{i + 1} [*l{i}, *l{i}]\n" for i in range(99))
 MERGED = "m0: &m0 {a: {b: 1}}\n" + "".join(f"m{i + 1}: &m{i + 1} {{x: *m{i}, y: *m{i}}}\n" for i in range(99))
-SNIPPETS = [
-    *("\t", "\tx: 1\n", "x: &a [*a]\n", "x: &a {<<: *a}\n", "x: &a {b: *a}\n", "x: *nowhere\n", "<<: 3\n", "<<: [1]\n"),
-    *("<<: *nowhere\n", "x: !!python/object/apply:os.system [true]\n", "x: !!python/name:os.system\n", "x: !thing 3\n"),
-    *("x: !!int y\n", "x: !!bool y3\n", "x: !!map [1]\n", "x: !!seq {a: 1}\n", "x: !!binary é\n", "x: !!set {a}\n"),
-    *("x: !!timestamp y\n", "x: 2001-13-45\n", "x: 0x_\n", "x: 0b_\n", "x: 1:99\n", "x: 0x" + "f" * 6000 + "\n"),
-    *(
-        "x: " + "9" * 5000 + "\n",
-        "1: 2\n",
-        "? [a]\n: 1\n",
-        "? {a: 1}\n: 1\n",
-        "null: 1\n",
-        "on: 1\n",
-        "=: 1\n",
-        "~: ~\n",
-    ),
-    *("---\nx: 1\n", "...\n", "%YAML 9.9\n", "- x\n", "x\n", "x: '\n", 'x: "\n', "x: [\n", "x: {\n", "x: |\n", "}\n"),
-    *('"a\\nb": 1\n', '"\\u2028": 1\n', '"\\e[31m": 1\n', '"\\ud800": 1\n', "x: \x00\n", "x: \x07\n", "\ufeff", "é"),
-    *(
-        LAUGHS,
-        MERGED,
-        "x: " + "[" * 200 + "]" * 200 + "\n",
-        "x: " + "[" * 10**6,
-        "- " * 10**6 + "\n",
-        "x: " + "{a: " * 900,
-    ),
-]
+LONG = [f"x: 0x{'f' * 6000}\n", f"x: {'9' * 5000}\n", f"x: {'[' * 200}{']' * 200}\n", "x: " + "[" * 10**6]
+SNIPPETS = [*DAMAGE["snippets"], *LONG, "- " * 10**6 + "\n", "x: " + "{a: " * 900, LAUGHS, MERGED]
+
+
+WORDS = st.one_of(st.sampled_from([*DAMAGE["words"], "x" * 500]), st.text(max_size=8))
+BYTES = st.one_of(st.binary(min_size=1, max_size=3), st.sampled_from([b"\r", b"\n", b'"', b"," * 3, b"x" * 200000]))
+KINDS = ["cut", "repeat", "drop", "move", "bytes"]
+OF_YAML, OF_CSV = ["indent", *["snippet"] * 6], ["short", "long", "swap", *["cell"] * 3]
 
 
 @st.composite
 def damages(draw, files):
-    """Damage to the text of a YAML file."""
+    """Damage to the text of a file."""
     file = draw(st.sampled_from(files))
     lines = original(file).decode().splitlines(keepends=True)
     i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
-    kind = draw(st.sampled_from(["cut", "repeat", "drop", "indent", "move", "bytes", *["snippet"] * 6]))
-    if kind == "cut":
-        end = draw(st.integers(0, len(original(file))))
-        return Damage(file, (kind, end), original(file)[:end])
-    snippet = ""
+    kind, added = draw(st.sampled_from(KINDS + (OF_YAML if file.suffix == ".yaml" else OF_CSV))), ""
     if kind == "repeat":
         lines.insert(j, lines[i])
     elif kind == "drop":
         del lines[i]
-    elif kind == "indent":
-        lines[i] = draw(st.sampled_from(["  ", "\t", " "])) + lines[i]
     elif kind == "move":
         lines.insert(j, lines.pop(i))
+    elif kind == "indent":
+        lines[i] = draw(st.sampled_from(["  ", "\t", " "])) + lines[i]
     elif kind == "snippet":
-        indent = re.match(" *", lines[i])[0]
-        snippet = draw(st.sampled_from(["", indent])) + draw(st.sampled_from(SNIPPETS))
-        lines.insert(i, snippet)
-    text = "".join(lines).encode("utf-8")
-    if kind == "bytes":
-        i, snippet = draw(st.integers(0, len(text))), draw(st.binary(min_size=1, max_size=3))
-        text = text[:i] + snippet + text[i:]
-    return Damage(file, (kind, i, j, snippet[:60]), text)
+        added = draw(st.sampled_from(["", re.match(" *", lines[i])[0]])) + draw(st.sampled_from(SNIPPETS))
+        lines.insert(i, added)
+    elif kind in OF_CSV:
+        row = next(csv.reader([lines[i]]))
+        j, added, out = draw(st.integers(0, len(row) - 1)), draw(WORDS), io.StringIO()
+        of_kind = {"cell": [added], "long": [added, row[j]], "short": [], "swap": [row[j], row[0]]}
+        row[j : j + 1] = of_kind[kind]
+        csv.writer(out, lineterminator="\n").writerow(row)
+        lines[i] = out.getvalue()
+    text = "".join(lines).encode("utf-8", "surrogatepass")
+    if kind in ("bytes", "cut"):
+        j = draw(st.integers(0, len(text)))
+        added = draw(BYTES) if kind == "bytes" else b""
+        text = text[:j] + added + text[j:] * (kind == "bytes")
+    return Damage(file, (kind, i, j, added[:60]), text)
 
 
-@FIXED
-@given(damages(YAML))
-@example(Damage(CONFIG / "papers/stf.yaml", "empty", b""))
-@example(Damage(CONFIG / "papers/stf.yaml", "a list", b"- x"))
-@example(Damage(CONFIG / "papers/stf.yaml", "a billion laughs", LAUGHS.encode()))
-@example(Damage(CONFIG / "papers/stf.yaml", "the same with keys", MERGED.encode()))
+def of_stf(done, said):
+    return Damage(CONFIG / "papers/stf.yaml", done, said)
+
+
+@settings(FIXED, max_examples=2 * FIXED.max_examples)
+@given(damages(YAML) | damages(CSV))
+@example(of_stf("empty", b""))
+@example(of_stf("a list", b"- x"))
+@example(of_stf("a billion laughs", LAUGHS.encode()))
+@example(of_stf("the same with keys", MERGED.encode()))
 @example(Damage(CONFIG / "datasets.yaml", "a deep nest", b"x: " + b"[" * 10**6))
 @example(Damage(CONFIG / "weights.yaml", "UTF-16", b"\xff\xfea\x00"))
+@example(Damage(CONFIG / "reported/stf.csv", "empty", b""))
 def test_a_damaged_text_is_planned_or_refused_in_a_line(damage):
+    """Of a transcription with the line's number."""
     _, refused = damaged(damage.file, damage.said)
     if refused is not None:
-        checked(refused)
+        line = checked(refused)
+        if damage.file.suffix == ".csv":
+            assert line.startswith(str(damage.file))
+            assert re.search(r": line \d+|codec", line), line
 
 
 # --- settings on the command line ----------------------------------------------------------------------------
@@ -431,59 +389,3 @@ def test_a_setting_is_taken_or_refused_by_its_name(given_):
     else:
         assert taken["scale"] in ("smoke", "paper")
         assert set(taken["papers"]) <= set(all_papers())
-
-
-# --- transcriptions ------------------------------------------------------------------------------------------
-
-WORDS = st.one_of(
-    st.sampled_from(
-        ["", " ", "nan", "inf", "-inf", "1e5", "1_0", "１", "OoM", "-1", "0.5", "x" * 500, "a\nb", 'a"b', "a,b"]
-    ),
-    st.sampled_from(["spread_1_runs", "spread_0_runs", "spread_10_runs", "ci95_halfwidth_x_runs", "formula", "tabel1"]),
-    st.text(max_size=8),
-)
-
-
-@st.composite
-def transcriptions(draw):
-    """Damage to a transcription."""
-    file = draw(st.sampled_from([file for file in KNOWN if file.suffix == ".csv"]))
-    rows = list(csv.reader(original(file).decode().splitlines()))
-    i, j = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, len(rows[0]) - 1))
-    kind = draw(
-        st.sampled_from(["cell", "cell", "cell", "short", "long", "repeat", "drop", "swap", "bytes", "cut", "quote"])
-    )
-    if kind == "cell":
-        rows[i][j] = draw(WORDS)
-    elif kind == "short":
-        del rows[i][j]
-    elif kind == "long":
-        rows[i].insert(j, draw(WORDS))
-    elif kind == "repeat":
-        rows.append(rows[i])
-    elif kind == "drop":
-        del rows[i]
-    elif kind == "swap":
-        rows[i].insert(j, rows[i].pop(0))
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    text = out.getvalue().encode("utf-8", "surrogatepass")
-    k, inserted = draw(st.integers(0, len(text))), b""
-    if kind == "bytes":
-        inserted = draw(st.sampled_from([b"\xff", b"\x00", b"\r", b"\n", b'"', b"," * 3, b"x" * 200000]))
-        text = text[:k] + inserted + text[k:]
-    elif kind == "cut":
-        text = text[:k]
-    elif kind == "quote":
-        text = text[:k] + b'"' + text[k:]
-    return Damage(file, (kind, i, j, k, rows[i : i + 1], inserted[:9]), text)
-
-
-@FIXED
-@given(transcriptions())
-@example(Damage(CONFIG / "reported/stf.csv", "empty", b""))
-def test_a_transcription_is_read_or_refused_with_the_line(damage):
-    _, refused = damaged(damage.file, damage.said)
-    if refused is not None:
-        assert checked(refused).startswith(str(damage.file))
-        assert re.search(r": line \d+|codec", refused), refused

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import refusals
 import tiny_paper
-from test_config_targets import measure_of_tasks
 from test_own_in_grids import taken as own_method
-from test_user_files import MINE, OWN, SHAPES, WITH_OWN
-from tiny_paper import COSTS, MNIST_ONLY, PAPER, PRINTED, SELECTION, TEXT, edit, plan, printed, settings
+from test_written import measure_of_tasks
+from tiny_paper import COSTS, PAPER, PRINTED, TEXT, edit, plan, printed, settings
 
 from clpapers.config.files import read_text, read_yaml
 from clpapers.config.paths import block_seeds, seeds_of
@@ -35,20 +34,6 @@ HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note,digits,au
 @pytest.fixture
 def with_costs(folder):
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
-
-
-@pytest.fixture
-def selecting(folder):
-    edit(PAPER, "targets:\n", SELECTION)
-    edit(PAPER, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
-
-
-@pytest.fixture
-def others(folder):
-    """A paper, its method and a data set of another person, in a folder beside."""
-    Path("away/shapes").mkdir(parents=True)
-    for name, text in {"shapes.yaml": SHAPES, "mine.yaml": MINE, "mine.py": OWN}.items():
-        Path("away", name).write_text(text)
 
 
 def taken(**more):

@@ -1,10 +1,11 @@
-"""What a scale knows of data sets and of weights."""
+"""What a scale knows of data sets and of weights, and how its targets depart from the paper's scale."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_paper import PAPER, SCALE, edit, plan
+import yaml
+from tiny_paper import PAPER, SCALE, edit, of_table, plan
 
 from clpapers.cli import main
 from clpapers.config.plan import Plan
@@ -22,26 +23,15 @@ def test_a_cell_names_the_weights_that_its_net_starts_from():
 
 
 def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
-    edit(SCALE, "stand_ins:", "features: {size: 40}\nstand_ins:")
-    edit(
-        PAPER,
-        "mnist: {net: {name: mlp, hidden: [4]}}",
-        "cifar100_resnet50: {net: {name: mlp, hidden: [4]}, scaling: none}",
-    )
-    for file in (PAPER, SCALE):
-        Path(file).write_text(
-            Path(file)
-            .read_text()
-            .replace("[mnist", "[cifar100_resnet50")
-            .replace("datasets: {mnist:", "datasets: {cifar100_resnet50:")
-        )
+    edit(SCALE, "stand_ins:", "features: {size: 40}\nstand_ins:", "datasets: {mnist:", "datasets: {cifar100_resnet50:")
+    edit(PAPER, "  mnist: {net:", "  cifar100_resnet50: {scaling: none, net:")
+    edit(PAPER, "dataset: [mnist", "dataset: [cifar100_resnet50", "nets: [mnist]", "nets: [cifar10]")
     mine, real = plan(), Plan("real", ["tiny"])
     facts = mine.datasets["cifar100_resnet50"]
     assert (facts["shape"], len(facts["classes"]), facts["instances"]) == ([1, 1, 2048], 20, 5)
     assert (facts["train"], facts["test"]) == (6_000, 2_000)
-    cells = [cell for cell in mine.cells.values() if cell.spec["dataset"] == "cifar100_resnet50"]
-    assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
-    assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)
+    sizes = {levels: cell.spec.get("features", {}).get("size") for levels, cell in of_table(mine).items()}
+    assert {dataset: size for (dataset, _), size in sizes.items()} == {"cifar100_resnet50": 40, "cifar10": None}
     told = reductions(mine.targets["tiny/table1"], real.targets["tiny/table1"])
     assert told == ["cifar100_resnet50: order.length 30 (paper: all), features.size 40 (paper: 224)"]
 
@@ -69,3 +59,16 @@ def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():
     assert mine.class_sizes("toy-3-2") == {"train": [3, 2]}
     real.settings["partial_data"] = True
     assert real.class_sizes("mnist") is None
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("reductions.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reductions_tell_each_difference_from_the_papers_scale_once(folder, case):
+    for file, old, new in case["edits"]:
+        edit({"paper": PAPER, "scale": SCALE}[file], old, new)
+    ours, theirs = plan().targets, Plan("real", ["tiny"]).targets
+    for name, lines in case["told"].items():
+        assert reductions(ours[f"tiny/{name}"], theirs[f"tiny/{name}"]) == lines
+    assert not any(reductions(target, target) for target in theirs.values())

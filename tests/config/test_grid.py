@@ -1,9 +1,7 @@
 """Grids, and selections of hyper-parameters, become cells."""
 
-from pathlib import Path
-
 import pytest
-from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, SPLIT, cells, edit, plan
+from tiny_paper import GRID, PAPER, SPLIT, cells, edit, of_table, plan
 
 from clpapers.cli.runs import fill
 from clpapers.config.model import SELECTED
@@ -14,13 +12,10 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_cells_are_left_out_of_a_grid_by_any_combination_of_levels():
-    everything = cells(SPLIT, ["single", "ewc", "mm"], oracle=["sp2", "sp5", "dom"])
-    fewer = cells(
-        SPLIT,
-        ["single", "ewc", "mm"],
-        oracle=["sp2", "sp5", "dom"],
-        without=[{"learner": ["single", "ewc"], "oracle": ["sp5"]}, {"oracle": ["dom"], "learner": ["mm"]}],
-    )
+    learners, oracles = ["single", "ewc", "mm"], ["sp2", "sp5", "dom"]
+    everything = cells(SPLIT, learners, oracle=oracles)
+    without = [{"learner": ["single", "ewc"], "oracle": ["sp5"]}, {"oracle": ["dom"], "learner": ["mm"]}]
+    fewer = cells(SPLIT, learners, oracle=oracles, without=without)
     assert everything.keys() - fewer.keys() == {("single", "sp5"), ("ewc", "sp5"), ("mm", "dom")}
     assert all(everything[levels] == cell for levels, cell in fewer.items())
 
@@ -51,23 +46,6 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
     assert kept == ["concatenated", "concatenated", None, None] * 2
 
 
-def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
-    loss = {"name": "softmax", "strength": 1}
-    edit(
-        PAPER, "  ace: {forward: separate}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}"
-    )
-    edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
-    ((factors, cell),) = plan().targets["tiny/table1"].cells
-    assert factors["learner.loss.name"] == "softmax"
-    assert cell.spec["learner"]["loss"] == loss
-
-
-@pytest.fixture
-def selecting():
-    edit(PAPER, "targets:\n", SELECTION)
-    edit(PAPER, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
-
-
 def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_own(selecting):
     made = plan()
     search = made.selections["tiny/mnist-er"]
@@ -81,25 +59,18 @@ def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_ow
 
 
 def test_a_cell_to_fill_names_what_it_waits_for_and_nothing_else_changes(selecting):
-    (_, er), (_, ace) = plan().targets["tiny/table1"].cells
+    er, ace = of_table().values()
     assert er.spec["budget"]["learning_rate"] == er.spec["learner"]["forward"] == SELECTED
     assert er.spec["selection"]["name"] == "tiny/mnist-er"
     filled = fill(er.spec, {"budget.learning_rate": 0.2, "learner.forward": "concatenated"})
     assert (filled["budget"]["learning_rate"], filled["learner"]["forward"]) == (0.2, "concatenated")
     assert er.spec["budget"]["learning_rate"] == SELECTED
     edit(PAPER, "use: cross_validated", "use: published")
-    (_, usual), (_, same) = plan().targets["tiny/table1"].cells
+    usual, same = of_table().values()
     assert same.hash == ace.hash  # has no grid
-    published = plan_free(usual)
-    assert fill(er.spec, published) | {"selection": None} == usual.spec | {"selection": None}
+    values = {"budget.learning_rate": 0.1, "learner.forward": "separate"}
+    assert fill(er.spec, values) | {"selection": None} == usual.spec | {"selection": None}
     assert not plan().selections
-
-
-def plan_free(cell):
-    return {
-        "budget.learning_rate": cell.spec["budget"]["learning_rate"],
-        "learner.forward": cell.spec["learner"]["forward"],
-    }
 
 
 @pytest.mark.parametrize(
@@ -107,23 +78,9 @@ def plan_free(cell):
     [("[0.1, 0.2]", "[0.1, 0.3]"), ("seeds: 100-100", "seeds: 100-101"), ("{length: 20}", "{length: 25}")],
 )
 def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(selecting, old, new):
-    before = plan().targets["tiny/table1"].cells
+    er, ace = of_table().values()
     edit(PAPER, old, new)
-    after = plan().targets["tiny/table1"].cells
-    assert before[0][1].hash != after[0][1].hash
-    assert before[1][1].hash == after[1][1].hash
-
-
-def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selecting):
-    edit(PAPER, "use: cross_validated", "use: published")
-    table = (
-        "  table1:\n    {title: G, caption: c, section: g, kind: table, measure: selection, render: selection_table,\n"
-    )
-    table += "     grid: {dataset: [mnist], learner: [er]}}\n  tableX:\n"
-    edit(PAPER, "  table1:\n", table)
-    target = plan().targets["tiny/table1"]
-    assert [search.name for _, search in target.selections] == ["tiny/mnist-er"]
-    assert not target.cells
+    assert [cell.hash == was.hash for cell, was in zip(of_table().values(), (er, ace))] == [False, True]
 
 
 def test_iterations_are_batches_of_items_of_each_task():
@@ -136,33 +93,20 @@ def test_iterations_are_batches_of_items_of_each_task():
     assert items.hash == ten.hash
 
 
-def test_a_memory_may_be_written_for_each_class_of_each_task():
-    """Ten classes; on pixel permutations ten in each of three tasks; on domains of five tasks two."""
-    edit(PAPER, "    grid: {dataset: [mnist, cifar10]", "    grid: {dataset: [mnist]")
-    edit(PAPER, "memory: 10", "memory_per_class: 4")
-    kept = Path(PAPER).read_text()
-    for order, memory in (("split", 40), ("split_domains", 40), ("permuted_pixels", 120)):
-        tasks = 3 if order == "permuted_pixels" else 5
-        Path(PAPER).write_text(kept.replace("name: stf, mu_sigma: 0.05", f"name: {order}, tasks: {tasks}"))
-        assert {c.spec["budget"]["memory"] for _, c in plan().targets["tiny/table1"].cells} == {memory}
-
-
-def test_a_target_gives_learners_options_of_its_own():
-    """Laid over the paper's for the learners that it names."""
-    before = {factors["learner"]: cell for factors, cell in plan().targets["tiny/table1"].cells}
-    edit(PAPER, "    grid: {dataset: [mnist", "    learners: {er: {forward: joint}}\n    grid: {dataset: [mnist")
-    after = {factors["learner"]: cell for factors, cell in plan().targets["tiny/table1"].cells}
-    assert after["er"].spec["learner"]["forward"] == "joint"
-    assert after["ace"].hash == before["ace"].hash
-
-
 def test_an_option_with_its_default_is_left_out_so_that_a_cell_keeps_its_hash():
-    split = {"oracle": ["sp5"]}
-    usual = cells(SPLIT, ["ewc"], **split)
+    (usual,) = cells(SPLIT, ["ewc"], oracle=["sp5"]).values()
     edit(PAPER, "half: true", "half: true\n    centres: running")
-    assert {cell.hash for _, cell in Plan("real", ["tiny"]).targets["tiny/table1"].cells} == {
-        cell.hash for cell in usual.values()
-    }
+    ((_, same),) = Plan("real", ["tiny"]).targets["tiny/table1"].cells
     edit(PAPER, "centres: running", "centres: separate")
     ((_, other),) = Plan("real", ["tiny"]).targets["tiny/table1"].cells
+    assert usual.hash == same.hash != other.hash
     assert other.spec["learner"]["centres"] == "separate"
+
+
+def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selecting):
+    table = "kind: table, measure: selection, render: selection_table, grid: {dataset: [mnist], learner: [er]}"
+    edit(PAPER, "use: cross_validated", "use: published")
+    edit(PAPER, "  table1:\n", f"  table3:\n    {{title: G, caption: c, section: g, {table}}}\n  table1:\n")
+    target = plan().targets["tiny/table3"]
+    assert [search.name for _, search in target.selections] == ["tiny/mnist-er"]
+    assert not target.cells

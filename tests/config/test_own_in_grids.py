@@ -1,13 +1,16 @@
 """Methods from outside in a plan: a row wherever they fit, a reason where not, and the paper's own as it was."""
 
+import json
 import math
+import shutil
+import subprocess
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
-from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, edit, plan
+import pytest
+from tiny_paper import GRID, MNIST_ONLY, PAPER, ROOT, SCALE, SELECTION, TEXT, edit, of_table, plan, settings
 
 from clpapers.budget import costs, priority
-from clpapers.budget.costs import Table
 from clpapers.builds import preparation
 from clpapers.config import selected_runs
 from clpapers.config.paths import method_path
@@ -15,7 +18,7 @@ from clpapers.config.plan import Plan
 from clpapers.graph import jobs, user_methods
 from clpapers.graph.pages import targets_of
 
-TEXT = """\
+METHOD = """\
 from clpapers import Learner
 
 DECLARATION = {"options": {"strength": {"type": "number", "default": 2.0}}}
@@ -25,7 +28,7 @@ class Mine(Learner): ...
 """
 
 
-def taken(text=TEXT, label="mine"):
+def taken(text=METHOD, label="mine"):
     """The copy of a method's file, as a build begins, but for the trial."""
     file = Path(f"{label}.py")
     file.write_text(text)
@@ -36,18 +39,25 @@ def taken(text=TEXT, label="mine"):
 
 
 def declared(entry):
-    return TEXT.replace('{"options"', f'{{{entry}, "options"')
+    return METHOD.replace('{"options"', f'{{{entry}, "options"')
 
 
-def cells_of(made, label="mine", target="tiny/table1"):
-    return {factors["dataset"]: cell for factors, cell in made.targets[target].cells if factors["learner"] == label}
+def cells_of(made):
+    return {dataset: cell for (dataset, learner), cell in of_table(made).items() if learner == "mine"}
+
+
+def costs_of(made):
+    """Costs of the plan's cells, a second a step."""
+    kinds = {costs.kind(c.spec, made.datasets[c.spec["dataset"]]["shape"], 1) for c in made.cells.values()}
+    return [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.5, "here") for kind in kinds]
 
 
 def test_it_is_a_row_with_its_defaults_and_the_papers_cells_stay(folder):
     made, without = plan(methods=[taken()]), plan()
     target = made.targets["tiny/table1"]
-    assert cells_of(made)["mnist"].spec["learner"] == {"name": "mine", "file": made.methods[0], "strength": 2.0}
-    assert cells_of(made)["mnist"].folder.name.startswith("mine-")
+    mine = cells_of(made)["mnist"]
+    assert mine.spec["learner"] == {"name": "mine", "file": made.methods[0], "strength": 2.0}
+    assert mine.folder.name.startswith("mine-")
     assert target.spec["grid"]["learner"] == ["er", "ace", "mine"]
     assert target.spec["names"]["mine"] == "mine §"
     assert target.of_paper.cells == without.targets["tiny/table1"].cells
@@ -55,43 +65,52 @@ def test_it_is_a_row_with_its_defaults_and_the_papers_cells_stay(folder):
     assert made.targets["tiny/figure1"].spec == without.targets["tiny/figure1"].spec
 
 
-def test_another_text_is_another_cell_and_a_comment_is_not(folder):
-    first = cells_of(plan(methods=[taken()]))["mnist"]
-    assert cells_of(plan(methods=[taken(TEXT + "# so\n")]))["mnist"].hash == first.hash
-    edited = cells_of(plan(methods=[taken(TEXT.replace("...", "x = 1"))]))["mnist"]
+def test_another_text_is_another_cell_of_other_code_and_a_comment_is_not(folder):
+    made = plan(methods=[taken()])
+    first = cells_of(made)["mnist"]
+    assert cells_of(plan(methods=[taken(METHOD + "# so\n")]))["mnist"].hash == first.hash
+    other = plan(methods=[taken(METHOD.replace("...", "x = 1"))])
+    edited = cells_of(other)["mnist"]
     assert edited.hash != first.hash
+    job, changed = (
+        jobs.job_of(made, first.folder / "seeds0-1.json"),
+        jobs.job_of(other, edited.folder / "seeds0-1.json"),
+    )
+    assert Path(made.methods[0]) in job.inputs
+    assert changed.code != job.code
+    assert jobs.job_of(made, Path(made.methods[0])).stage == "methods"
     edited.spec["learner"]["file"] = first.spec["learner"]["file"]
     assert edited.spec == first.spec
 
 
-def test_where_it_does_not_fit_the_target_says_why(folder):
-    made = plan(methods=[taken(declared('"needs": {"net.name": ["mlp"]}'))])
-    assert list(cells_of(made)) == ["mnist"]
-    misfits = made.targets["tiny/table1"].spec["own"]["mine"]["misfits"]
-    assert misfits == {"learner mine needs net.name mlp, not cnn": [{"dataset": "cifar10"}]}
-
-
-def test_where_it_fits_nowhere_it_is_no_level(folder):
-    made = plan(methods=[taken(declared('"needs": {"oracle.name": ["chunks", "split"]}'))])
-    target = made.targets["tiny/table1"]
-    assert target.spec["grid"]["learner"] == ["er", "ace"]
-    (why,) = target.spec["own"]["mine"]["misfits"]
-    assert why == "learner mine needs oracle.name chunks or split, not none"
-    assert made.cells.keys() == plan().cells.keys()
+@pytest.mark.parametrize(
+    ("needs", "rows", "why", "where"),
+    [
+        ({"net.name": ["mlp"]}, ["mnist"], "net.name mlp, not cnn", [{"dataset": "cifar10"}]),
+        ({"oracle.name": ["chunks", "split"]}, [], "oracle.name chunks or split, not none", None),
+    ],
+)
+def test_where_it_does_not_fit_the_target_says_why_and_where_it_fits_nowhere_it_is_no_level(
+    folder, needs, rows, why, where
+):
+    made = plan(methods=[taken(declared(f'"needs": {needs!r}'))])
+    spec = made.targets["tiny/table1"].spec
+    assert list(cells_of(made)) == rows
+    assert ("mine" in spec["grid"]["learner"]) == bool(rows)
+    ((told, places),) = spec["own"]["mine"]["misfits"].items()
+    assert told == f"learner mine needs {why}"
+    assert where in (None, places)
 
 
 def test_a_target_of_one_learner_or_an_extra_one_stays_as_it_is(folder):
-    edit(PAPER, GRID, "learner: [er]}")
-    assert "own" not in plan(methods=[taken()]).targets["tiny/table1"].spec
-    edit(PAPER, "learner: [er]}", GRID)
-    edit(PAPER, '    section: "1"\n', '    section: "1"\n    extra: true\n')
-    assert "own" not in plan(methods=[taken()]).targets["tiny/table1"].spec
+    for old, new in ((GRID, "learner: [er]}"), ('    section: "1"\n', '    section: "1"\n    extra: true\n')):
+        Path(PAPER).write_text(TEXT[PAPER])
+        edit(PAPER, old, new)
+        assert "own" not in plan(methods=[taken()]).targets["tiny/table1"].spec
 
 
 def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
-    edit(PAPER, "targets:\n", SELECTION)
-    edit(PAPER, "learner: [er, ace]}", MNIST_ONLY.removeprefix("grid: {dataset: [mnist], "))
-    edit(PAPER, "dataset: [mnist, cifar10]", "dataset: [mnist]")
+    edit(PAPER, "targets:\n", SELECTION, "grid: {dataset: [mnist, cifar10], " + GRID, MNIST_ONLY)
     edit(PAPER, "use: cross_validated", "use: published")
     made = plan(methods=[taken(declared('"grid": {"learner.strength": [1.0, 3.0], "budget.learning_rate": [0.1]}'))])
     cell, search = cells_of(made)["mnist"], made.selections["tiny/mnist-mine"]
@@ -104,7 +123,7 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     first = next(priority.questions_of_own(made, targets_of(made, ["tiny"])))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
     runs = preparation.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
-    table = Table([row(made)], calibration=1.0)
+    table = costs.Table(costs_of(made), calibration=1.5)
     found = priority.choose(made, priority.Request(runs=runs), {}, present={}, absent={}, table=table)
     trained = {key: found.choice.seeds(key) for key in found.choice.runs}
     assert trained == {cell.hash: {2}, **{point.hash: {100} for _, point in search.points}}
@@ -120,20 +139,15 @@ def test_a_choice_carries_it_to_jobs(folder):
     assert "methods" not in selected_runs.SelectedRuns().text
 
 
-def row(made):
-    """Costs of a second a step, whatever the learner."""
-    cell = next(iter(made.cells.values()))
-    kind = costs.kind(cell.spec, made.datasets["mnist"]["shape"], 1)
-    return costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here")
-
-
 def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     made = plan(methods=[taken()])
-    table = Table([row(made)], calibration=1.0)
     mine = {cell.hash for cell in cells_of(made).values()}
 
     def chosen(hours):
-        request = priority.Request(targets_of(made, ["tiny"]), hours)
+        table, request = (
+            costs.Table(costs_of(made), calibration=1.5),
+            priority.Request(targets_of(made, ["tiny"]), hours),
+        )
         return priority.choose(made, request, {}, present={}, absent={}, table=table)
 
     found = chosen(24.0)
@@ -146,39 +160,31 @@ def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     assert chosen(math.inf).choice.runs.keys() == made.cells.keys()
 
 
-def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
-    made, said = plan(methods=[taken()]), []
-    monkeypatch.setattr(preparation.subprocess, "run", lambda command, **_: said.append(command[3:]))
-    monkeypatch.setattr(costs, "rehearsed", lambda _: Table([], calibration=1.0))
-    preparation._measure(made, made.cells, {"cifar10"})  # whose cells are left out
-    own = cells_of(made)
-    assert said == [["rehearse", own["mnist"].hash, "--scale", "tiny", "--methods", *made.methods]]
-    kinds = [costs.kind(each.spec, made.datasets[name]["shape"], 1) for name, each in cells_of(made).items()]
-    assert {kind.learner for kind in kinds} == {Path(made.methods[0]).stem}
-    rows = [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here") for kind in kinds]
-    monkeypatch.setattr(costs, "rehearsed", lambda _: Table(rows, calibration=1.0))
-    preparation._measure(made, made.cells, set())
-    assert len(said) == 1
-    alone = plan()
-    preparation._measure(alone, alone.cells, set())
-    assert len(said) == 1
-    monkeypatch.setattr(preparation.user_files, "files", lambda _: {"tiny": Path(PAPER)})
-    preparation._measure(alone, alone.cells, set())
-    assert said[1] == ["rehearse", *alone.cells, "--scale", "tiny"]
+def test_it_is_measured_once_where_hours_are_counted_and_its_data_can_be_had(folder, monkeypatch):
+    edit(SCALE, "sources: stand_in", "sources: real")
+    lacking = {"time": time.time(), "data_folder": "data", "remedy": "nobody serves it"}
+    top = Path("results/tiny")
+    top.mkdir(parents=True)
+    (top / "absent.json").write_text(json.dumps({"cifar10": lacking}))
+    shutil.copy(ROOT / costs.FILE, costs.FILE)
+    said = []
 
+    def noted(command, **_):
+        said.append(command[3:])
+        return subprocess.CompletedProcess(command, 0, "", "")
 
-def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
-    choice = selected_runs.SelectedRuns({"0123456789": {Path("seed0.json"): [0]}})
-    found = priority.Budget(choice, present={("0123456789", 0)})
-    (line,) = preparation.announcement(found, SimpleNamespace(absent={}))
-    assert line.startswith("1 runs are there; training 0 more")
+    def measured(made):
+        preparation.prepare(made, settings(hours=1), ["all"])
+        found = [each for each in said if each[:1] == ["rehearse"]]
+        said.clear()
+        return found
 
-
-def test_its_jobs_read_the_copy_and_depend_on_its_code(folder):
+    monkeypatch.setattr(subprocess, "run", noted)
     made = plan(methods=[taken()])
-    cell = cells_of(made)["mnist"]
-    job = jobs.job_of(made, cell.folder / "seeds0-1.json")
-    assert Path(made.methods[0]) in job.inputs
-    other = plan(methods=[taken(TEXT.replace("...", "x = 1"))])
-    assert jobs.job_of(other, cells_of(other)["mnist"].folder / "seeds0-1.json").code != job.code
-    assert jobs.job_of(made, Path(made.methods[0])).stage == "methods"
+    mine = cells_of(made)["mnist"]
+    assert measured(made) == [["rehearse", mine.hash, "--scale", "tiny", "--methods", *made.methods]]
+    assert measured(plan()) == []  # the paper's own are not
+    (top / "costs.csv").write_text(costs.text(costs_of(made)))
+    assert measured(made) == []
+    _, budget, data = preparation.prepare(made, settings(hours=0), ["all"])
+    assert preparation.announcement(budget, data)[0].startswith("0 runs are there; training 0 more; all others take")

@@ -1,12 +1,13 @@
 """Every option takes what its declaration allows; all else is refused by its name."""
 
+import copy
 from collections.abc import Mapping
 
 import pytest
 
-from clpapers.config import checks, parts
+from clpapers.config import checks, parts, schemas
 from clpapers.config.refusals import ConfigError
-from clpapers.streams.orders import ORDERS, Stf
+from clpapers.streams.orders import Stf
 
 STRUCTS = [
     (part, name, struct)
@@ -78,34 +79,66 @@ def test_a_part_takes_no_option_of_another_and_says_which_it_takes(part, name, s
 
 
 @pytest.mark.parametrize("part", [part for part, named in parts.PARTS.items() if isinstance(named, Mapping)])
-@pytest.mark.parametrize("name", [None, "x", 3, ["stf"], {}])
-def test_a_name_that_no_part_has_is_refused(part, name):
-    with pytest.raises(ConfigError, match=rf"^here: {part}\.name: "):
-        checks.complete("here", part, {"name": name})
+def test_a_name_that_no_part_has_is_refused(part):
+    for name in (None, "x", 3, ["stf"], {}):
+        with pytest.raises(ConfigError, match=rf"^here: {part}\.name: "):
+            checks.complete("here", part, {"name": name})
 
 
 def test_rules_are_what_annotations_say():
-    count = {"type": "integer", "minimum": 1}
-    factor = {"type": "number", "exclusiveMinimum": 0, "description": "multiplies mu_sigma"}
-    length = count | {"type": ["integer", "null"], "description": "items of the training split that come; null: all"}
-    mu_sigma = {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "exclusiveMaximum": 0.5,
-        "description": "how long a class lasts",
+    """A name's own options, those of all its kind, and which may be left out."""
+    properties = copy.deepcopy(Stf.rules()["properties"])
+    told = {name: rules.pop("description") for name, rules in properties.items()}
+    assert told["mu_sigma"] == "how long a class lasts"
+    assert properties == {
+        "length": {"type": ["integer", "null"], "minimum": 1},
+        "mu_sigma": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5},
+        "mu_sigma_factor": {"type": "number", "exclusiveMinimum": 0},
     }
-    assert Stf.rules()["properties"] == {"length": length, "mu_sigma": mu_sigma, "mu_sigma_factor": factor}
-    budget, tests = parts.Budget.rules(), parts.Evaluation.rules()["properties"]
-    assert budget["required"] == ["optimizer", "learning_rate", "batch", "replay_batch"]
-    batch = {"type": ["integer", "string"], "minimum": 1, "pattern": "^task$"}
-    assert budget["properties"]["batch"].items() >= batch.items()
-    assert budget["properties"]["memory"].items() >= count.items()
-    assert tests["gradients"]["properties"]["size"] == count
-    assert ORDERS["split_range"].defaults() == dict.fromkeys(("items", "iterations", "random_state")) | {
-        "epochs": 1, "cycles": 1, "renumbered": False}  # fmt: skip
+    assert parts.Budget.rules()["required"] == ["optimizer", "learning_rate", "batch", "replay_batch"]
 
 
 def test_a_piece_of_a_part_has_the_options_of_all_its_names():
     assert parts.piece("net")["properties"].keys() == {"name"}.union(*(each.fields() for each in parts.NETS.values()))
     assert parts.takes("net", "cnn").keys() == {"width"}
     assert parts.takes("net", ["cnn"]) is parts.takes("budget", "cnn") is None
+
+
+RULES = {"type": "object", "properties": {"batch": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("value", [1.0, True, "1", "all"])
+def test_a_value_of_another_type_does_not_pass_for_one_that_passed_or_passed_other_rules(value):
+    schemas.validate({"batch": 1}, RULES, "a file", name="a test")
+    schemas.validate({"batch": value}, {"type": "object"}, "a file", name="other rules of a test")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"a file: batch: .* is not of type integer"):
+            schemas.validate({"batch": value}, RULES, "a file", name="a test")
+
+
+def patterns(rules):
+    """All patterns of a schema, keys that name patterns included."""
+    if isinstance(rules, dict):
+        found = [rules["pattern"]] if isinstance(rules.get("pattern"), str) else []
+        return [*found, *rules.get("patternProperties", {}), *(p for each in rules.values() for p in patterns(each))]
+    return [p for each in rules for p in patterns(each)] if isinstance(rules, list) else []
+
+
+@pytest.mark.parametrize("name", [path.name.split(".")[0] for path in schemas.SCHEMAS.glob("*.yaml")])
+def test_every_pattern_of_a_schema_is_of_the_whole_text(name):
+    """Those that only rule out how a text begins have no end."""
+    for pattern in patterns(schemas.schema(name)):
+        assert pattern.startswith("^")
+        assert pattern.count("$") == pattern.endswith("$") or pattern == "^(?!toy-)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("^[a-z]+$", "abc"), ("^all$", "all"), (r"^\{.*\}$", "{}"), ("^([0-9]+)?$", ""), ("^(cut)?$", "cut")],
+)
+def test_a_text_with_one_more_line_break_is_of_no_pattern(pattern, text):
+    rules = {"pattern": pattern, "propertyNames": {"pattern": pattern}}
+    for content in (str, lambda text: {text: 1}):
+        schemas.validate(content(text), rules, "a file")
+        with pytest.raises(ConfigError, match=r"^a file: "):
+            schemas.validate(content(f"{text}\n"), rules, "a file")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tiny_paper import PAPER, SETTINGS, TEXT, settings
+from tiny_paper import MINE, SETTINGS, SHAPES, TEXT, WITH_OWN, edit, of_table, settings
 
 from clpapers.config import user_files
 from clpapers.config.facts import Facts
@@ -17,38 +17,19 @@ from clpapers.datasets.sources import FORMATS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
-SHAPES = """\
-shapes:
-  title: Shapes
-  citation: none
-  shape: [8, 8, 1]
-  classes: [left, right]
-  train: 40
-  test: 10
-  sha256: {train: null, test: null}
-  sources: [{kind: folder, owner: me, licence: none, formats: [npz]}]
-"""
-MINE = (
-    TEXT[PAPER].replace("paper: tiny", "paper: mine").replace("mnist", "shapes")
-    + """\
-scales:
-  tiny: {defaults: {budget: {memory: 5}}}
-"""
-)
-
-
-@pytest.fixture
-def away(tmp_path_factory):
-    """A folder elsewhere with a paper, a data set and the folder of its images."""
-    place = tmp_path_factory.mktemp("away")
-    (place / "shapes").mkdir()
-    (place / "shapes.yaml").write_text(SHAPES)
-    (place / "mine.yaml").write_text(MINE)
-    return place
-
 
 def taken(away, **more):
     return settings(**{"papers": ["tiny", f"{away}/mine.yaml"], "datasets": [f"{away}/shapes.yaml"]} | more)
+
+
+def mine():
+    """The cells of the other paper's table by data set and learner."""
+    return of_table(Plan("tiny", ["mine"]), "mine")
+
+
+def write_numbers(away):
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
+    (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")
 
 
 def copies():
@@ -57,24 +38,26 @@ def copies():
 
 
 def test_a_paper_and_a_data_set_are_known_by_their_names(away):
+    before = Plan("tiny", ["tiny"]).digest
     assert taken(away)["papers"] == ["tiny", "mine"]
+    assert Plan("tiny", ["tiny"]).digest == before
     assert copies() == {"papers/mine.yaml", "datasets/shapes.yaml"}
     assert (project_papers(), all_papers()) == (["tiny"], ["tiny", "mine"])
     plan = Plan("tiny", all_papers())
-    cells = {cell.spec["dataset"] for _, cell in plan.targets["mine/table1"].cells}
-    assert cells == {"shapes", "cifar10"}
+    assert {dataset for dataset, _ in mine()} == {"shapes", "cifar10"}
     assert plan.datasets["shapes"]["declared"] == "config/outside/datasets/shapes.yaml"
     assert "declared" not in plan.datasets["mnist"]
-    memory = {c.spec["budget"]["memory"] for f, c in plan.targets["mine/table1"].cells if f["dataset"] == "shapes"}
-    assert memory == {5}  # as its file says of the scale
-    assert {c.spec["budget"]["memory"] for _, c in Plan("tiny", ["tiny"]).targets["tiny/table1"].cells} == {10, 7}
+    assert mine()["shapes", "er"].spec["budget"]["memory"] == 5  # as its file says of the scale
+    assert {cell.spec["budget"]["memory"] for cell in of_table().values()} == {10, 7}
+    assert plan.about["mine"]["from_outside"]
+    assert "from_outside" not in plan.about["tiny"]
 
 
 def test_what_was_taken_in_stays_and_an_edit_counts_once_it_is_named_again(away):
     taken(away)
     assert "mine" in all_papers()
     before = Plan("tiny", ["mine"]).digest
-    (away / "mine.yaml").write_text(MINE.replace("learning_rate: 0.1", "learning_rate: 0.2"))
+    edit(away / "mine.yaml", "learning_rate: 0.1", "learning_rate: 0.2")
     assert Plan("tiny", ["mine"]).digest == before  # in the middle of a build nothing changes
     assert settings(papers=["mine"])["papers"] == ["mine"]
     assert Plan("tiny", ["mine"]).digest == before
@@ -82,26 +65,13 @@ def test_what_was_taken_in_stays_and_an_edit_counts_once_it_is_named_again(away)
     assert Plan("tiny", ["mine"]).digest != before
 
 
-def test_own_papers_are_the_same_with_and_without(away):
-    before = Plan("tiny", ["tiny"]).digest
-    taken(away)
-    assert Plan("tiny", ["tiny"]).digest == before
-
-
-def test_a_byte_order_mark_before_any_of_the_files_means_nothing(away):
-    """Spreadsheets write them."""
-    header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
-    (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_printed_numbers_stand_beside_it_and_go_with_it(away, mark):
+    """A byte order mark before any of the files means nothing; spreadsheets write them."""
+    write_numbers(away)
     for name in ("mine.csv", "mine.yaml", "shapes.yaml"):
-        (away / name).write_text("\ufeff" + (away / name).read_text(), encoding="utf-8")
+        (away / name).write_text(mark + (away / name).read_text(), encoding="utf-8")
     assert taken(away)["papers"] == ["tiny", "mine"]
-    assert Plan("tiny", ["mine"]).targets["mine/table1"].reported == Path("config/outside/reported/mine.csv")
-
-
-def test_printed_numbers_stand_beside_it_and_go_with_it(away):
-    header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
-    (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")
-    taken(away)
     target = Plan("tiny", ["mine"]).targets["mine/table1"]
     assert target.reported == Path("config/outside/reported/mine.csv")
     assert any(path.name == "table1.reported.csv" for path in target.outputs)
@@ -110,23 +80,19 @@ def test_printed_numbers_stand_beside_it_and_go_with_it(away):
     assert Plan("tiny", ["mine"]).targets["mine/table1"].reported is None
 
 
-def test_an_edit_that_is_wrong_leaves_what_was_taken_in(away):
+def test_an_edit_that_is_wrong_or_that_another_paper_cannot_have_leaves_what_was_taken_in(away):
+    edit(away / "mine.yaml", "length: null", "length: 30")
     taken(away)
-    (away / "shapes.yaml").write_text(SHAPES.replace("shape: [8, 8, 1]", "shape: [8, 8, 2]"))
-    with pytest.raises(ConfigError):
-        taken(away)
-    assert Facts("tiny").datasets["shapes"]["shape"] == [8, 8, 1]
-
-
-def test_an_edit_of_a_data_set_that_another_paper_cannot_have_is_refused(away):
-    (away / "mine.yaml").write_text(MINE.replace("length: null", "length: 30"))
-    taken(away)
-    (away / "shapes.yaml").write_text(SHAPES.replace("train: 40", "train: 20"))
-    with pytest.raises(
-        ConfigError, match=r"^config/outside/papers/mine\.yaml: .*order\.length: 30 is more than the 20"
+    too_few = r"config/outside/papers/mine\.yaml: .*order\.length: 30 is more than the 20"
+    for old, new, line, papers in (
+        ("shape: [8, 8, 1]", "shape: [8, 8, 2]", "shape", ["tiny", f"{away}/mine.yaml"]),
+        ("train: 40", "train: 20", too_few, ["tiny"]),
     ):
-        taken(away, papers=["tiny"])
-    assert Facts("tiny").datasets["shapes"]["train"] == 40
+        (away / "shapes.yaml").write_text(SHAPES.replace(old, new))
+        with pytest.raises(ConfigError, match=line):
+            taken(away, papers=papers)
+    facts = Facts("tiny").datasets["shapes"]
+    assert (facts["shape"], facts["train"]) == ([8, 8, 1], 40)
 
 
 def test_one_that_does_not_pass_at_another_scale_says_where_to_mend_it(away):
@@ -144,14 +110,13 @@ def test_one_that_does_not_pass_at_another_scale_says_where_to_mend_it(away):
 def test_a_scale_that_knows_the_paper_goes_first(away):
     """A paper of the project may be kept in step with its scale's file alone."""
     taken(away)
-    scale = Path("config/scales/tiny.yaml")
-    scale.write_text(scale.read_text() + "  mine: {defaults: {budget: {memory: 6}}}\n")
+    with Path("config/scales/tiny.yaml").open("a") as scale:
+        scale.write("  mine: {defaults: {budget: {memory: 6}}}\n")
     with pytest.raises(ConfigError, match="'mine' has no file in config/papers/"):
         Plan("tiny", ["mine"])
     Path("config/papers/mine.yaml").write_text(MINE)
     Path("config/outside/papers/mine.yaml").unlink()
-    memory = {c.spec["budget"]["memory"] for _, c in Plan("tiny", ["mine"]).targets["mine/table1"].cells}
-    assert memory == {6, 7}
+    assert {cell.spec["budget"]["memory"] for cell in mine().values()} == {6, 7}
 
 
 def test_where_its_images_are_is_no_fact_of_a_data_set(away):
@@ -167,22 +132,23 @@ def test_where_its_images_are_is_no_fact_of_a_data_set(away):
     assert user_files.data_folder(spec, "data") == Path("data")
 
 
-def test_what_rests_on_a_file_from_outside(away):
+PAPER_COPY, DATA_COPY = "config/outside/papers/mine.yaml", "config/outside/datasets/shapes.yaml"
+
+
+@pytest.mark.parametrize(
+    ("rested", "files"),
+    [
+        ([PAPER_COPY], ["targets/mine/table1.csv", "metrics/mine/table1.csv", "runs/nets/mine/shapes.json"]),
+        ([DATA_COPY], ["datasets/shapes.npz", "runs/shapes/random/er-0/seed0.json"]),
+        ([], ["targets/tiny/table1.csv", "datasets/mnist.npz", "runs/index.csv", "targets/scorecard.csv"]),
+    ],
+)
+def test_what_rests_on_a_file_from_outside(away, rested, files):
     taken(away)
     datasets = Plan("tiny", all_papers()).datasets
-
-    def rested(path):
-        return [item["path"] for item in user_files.rested_on(Path(path), datasets)]
-
-    paper, data = "config/outside/papers/mine.yaml", "config/outside/datasets/shapes.yaml"
-    assert rested("results/tiny/targets/mine/table1.csv") == [paper]
-    assert rested("results/tiny/metrics/mine/table1.csv") == [paper]
-    assert rested("results/tiny/runs/nets/mine/shapes.json") == [paper]
-    assert rested("results/tiny/datasets/shapes.npz") == [data]
-    assert rested("results/tiny/runs/shapes/random/er-0/seed0.json") == [data]
-    for path in ("targets/tiny/table1.csv", "datasets/mnist.npz", "runs/index.csv", "targets/scorecard.csv"):
-        assert rested(f"results/tiny/{path}") == []
-    assert paper_file("mine") == Path(paper)
+    for path in files:
+        assert [item["path"] for item in user_files.rested_on(Path("results/tiny", path), datasets)] == rested
+    assert paper_file("mine") == Path(PAPER_COPY)
 
 
 def test_the_schema_lists_every_format():
@@ -190,42 +156,24 @@ def test_the_schema_lists_every_format():
     assert all(name in rules for name in FORMATS)
 
 
-OWN = '''\
-from clpapers import Method
-
-
-class Mine(Method):
-    """A method of the paper's own."""
-
-    def __init__(self, rate: float = 1.0): ...
-
-    def observe(self, x, y): ...
-'''
-WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
-
-
-def learners_of(paper):
-    """The learner of each label in the cells of a paper's table on the paper's own data set."""
-    cells = Plan("tiny", [paper]).targets[f"{paper}/table1"].cells
-    return {factors["learner"]: cell for factors, cell in cells if factors["dataset"] == "shapes"}
-
-
 @pytest.fixture
 def with_own(away):
     (away / "mine.yaml").write_text(WITH_OWN)
-    (away / "mine.py").write_text(OWN)
     return away
 
 
-def test_a_paper_brings_methods_of_its_own_along(with_own):
+def test_a_paper_brings_methods_of_its_own_along_and_they_go_with_it(with_own):
     """Cells name a copy by the digest of the code and give its options' defaults; no other paper has a row of it."""
     taken(with_own)
     (copy,) = (name for name in copies() if name.startswith("methods/"))
-    cells = learners_of("mine")
-    assert cells["ace"].spec["learner"] == {"name": "mine", "file": f"config/outside/{copy}", "rate": 1.0}
-    assert cells["ace"].folder.name.startswith("mine-")
-    assert cells["er"].method is None
-    assert {factors["learner"] for factors, _ in Plan("tiny", ["tiny"]).targets["tiny/table1"].cells} == {"er", "ace"}
+    ace = mine()["shapes", "ace"]
+    assert ace.spec["learner"] == {"name": "mine", "file": f"config/outside/{copy}", "rate": 1.0}
+    assert ace.folder.name.startswith("mine-")
+    assert mine()["shapes", "er"].method is None
+    assert {learner for _, learner in of_table()} == {"er", "ace"}
+    (with_own / "mine.yaml").write_text(MINE)
+    taken(with_own)
+    assert not [name for name in copies() if name.startswith("methods/")]
 
 
 @pytest.mark.parametrize(
@@ -234,35 +182,20 @@ def test_a_paper_brings_methods_of_its_own_along(with_own):
 )
 def test_an_edit_of_its_code_makes_another_cell_and_leaves_no_old_copy(with_own, old, new, changes):
     taken(with_own)
-    before = learners_of("mine")
-    (with_own / "mine.py").write_text(OWN.replace(old, new))
+    before = mine()
+    edit(with_own / "mine.py", old, new)
     taken(with_own)
-    after = learners_of("mine")
-    assert (before["ace"].hash != after["ace"].hash) == changes
-    assert before["er"].hash == after["er"].hash
+    after = mine()
+    assert (before["shapes", "ace"].hash != after["shapes", "ace"].hash) == changes
+    assert before["shapes", "er"].hash == after["shapes", "er"].hash
     assert len([name for name in copies() if name.startswith("methods/")]) == 1
 
 
-def test_a_method_that_the_paper_no_longer_names_goes(with_own):
-    taken(with_own)
-    (with_own / "mine.yaml").write_text(MINE)
-    taken(with_own)
-    assert not [name for name in copies() if name.startswith("methods/")]
-
-
-def test_reports_can_tell_it_from_the_papers_of_the_project(away):
-    taken(away)
-    plan = Plan("tiny", all_papers())
-    assert plan.about["mine"]["from_outside"]
-    assert "from_outside" not in plan.about["tiny"]
-
-
-def test_what_only_describes_a_build_reads_the_originals_and_copies_no_paper(with_own, monkeypatch):
+def test_what_only_describes_a_build_reads_the_originals_and_copies_no_paper(with_own):
     """A paper that is no longer right then stands in nobody's way."""
-    monkeypatch.setattr(user_files, "_tried", {})
     given = {"papers": ["tiny", f"{with_own}/mine.yaml"], "datasets": [f"{with_own}/shapes.yaml"]}
     assert check_settings(yaml.safe_load(TEXT[SETTINGS]) | given, keep=False)["papers"] == ["tiny", "mine"]
     assert "mine/table1" in Plan("tiny", ["mine"]).targets
     assert {name.partition("/")[0] for name in copies()} == {"methods"}
-    user_files._tried.clear()  # as in the next process
+    user_files.lay({})  # as in the next process
     assert all_papers() == ["tiny"]

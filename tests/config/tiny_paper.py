@@ -1,4 +1,4 @@
-"""A paper on toys, from which tests take something away or to which they add something."""
+"""A paper on toys (`tiny/`), from which tests take something away or to which they add something."""
 
 from pathlib import Path
 
@@ -9,75 +9,33 @@ from clpapers.config.plan import Plan
 from clpapers.config.settings import check_settings
 
 ROOT = Path(__file__).parents[2]
-
-
-PAPER, PRINTED, SCALE, SETTINGS, DATASETS, WEIGHTS = (
-    "config/papers/tiny.yaml",
-    "config/reported/tiny.csv",
-    "config/scales/tiny.yaml",
-    "config/config.yaml",
-    "config/datasets.yaml",
-    "config/weights.yaml",
+TINY = Path(__file__).with_name("tiny")
+PAPER, PRINTED, SCALE, SETTINGS = (
+    f"config/{name}" for name in ("papers/tiny.yaml", "reported/tiny.csv", "scales/tiny.yaml", "config.yaml")
 )
+DATASETS, WEIGHTS = "config/datasets.yaml", "config/weights.yaml"
+TEXT = {name: (TINY / name).read_text() for name in (PAPER, SCALE, SETTINGS)}
+COSTS, SELECTION = ((TINY / f"{name}.yaml").read_text() for name in ("costs", "selection"))
+OF_GRIDS = yaml.safe_load((TINY / "grid.yaml").read_text())
+ORACLES = OF_GRIDS["oracles"]
+SHAPES = (TINY / "away/shapes.yaml").read_text()
+MINE = TEXT[PAPER].replace("paper: tiny", "paper: mine").replace("mnist", "shapes")
+MINE += "scales:\n  tiny: {defaults: {budget: {memory: 5}}}\n"
+WITH_OWN = MINE.replace("  ace: {forward: separate}\n", "  ace: {method: mine.py}\n")
+CELL = "targets.table1, cell dataset=mnist learner=er"
+GRID, MNIST_ONLY = "learner: [er, ace]}", "grid: {dataset: [mnist], learner: [er, ace]}"
+RANDOM, SPLIT = {"name": "random", "length": None}, {"name": "split", "tasks": 5, "length": None}
+MIXING = [RANDOM, {"name": "offline", "items": 90, "length": None}, {"name": "dominant", "share": 0.5, "length": None}]
+EVALUATED = ["sp2", "sp5", "dom", "rand"]
 
 
-TEXT = {
-    PAPER: """\
-paper: tiny
-defaults:
-  order: {name: stf, mu_sigma: 0.05, length: null}
-  oracle: {name: none}
-  restriction: {name: single_head}
-  budget: {optimizer: sgd, learning_rate: 0.1, batch: 10, replay_batch: 10, memory: 10}
-  scaling: symmetric
-  evaluation: {points: 3, probes: 10, test: 20}
-  precision: float32
-datasets:
-  mnist: {net: {name: mlp, hidden: [4]}}
-  cifar10: {net: {name: cnn, width: 2}, learners: {ace: {cell: {budget: {memory: 7}}}}}
-learners:
-  er: {forward: separate}
-  ace: {forward: separate}
-targets:
-  table1:
-    title: Table 1
-    caption: Both.
-    section: "1"
-    kind: table
-    measure: learning
-    render: results_table
-    metrics: [final_accuracy]
-    grid: {dataset: [mnist, cifar10], learner: [er, ace]}
-  figure1:
-    {title: Figure 1, caption: c, section: "2", kind: figure, measure: stream_classes, render: class_frequency,
-     statistic: prevalence, chunks: 5, streams: [{dataset: toy-3-2, order: {name: split, tasks: 2}, seed: 0}]}
-  table2:
-    {title: Table 2, caption: c, section: "3", kind: table, measure: architecture, render: architecture_table,
-     nets: [mnist]}
-""",
-    SCALE: """\
-description: tiny
-seeds: 0-3
-seeds_per_job: 2
-sources: stand_in
-stand_ins:
-  mnist: {train_per_class: 5, test_per_class: 2}
-papers:
-  tiny:
-    datasets: {mnist: {order: {length: 30}}}
-    targets: {figure1: {chunks: 4}}
-""",
-    SETTINGS: "scale: tiny\npapers: [tiny]\ndevice: cpu\ndata_folder: data\ndownloads: downloads\n",
-}
-
-
-REAL = "description: real\nseeds: 0-9\nseeds_per_job: auto\nsources: real\n"
-
-
-def edit(file, old, new):
+def edit(file, *changes):
+    """Replace the first of each two texts, which must be there, by the second."""
     text = Path(file).read_text()
-    assert old in text, f"{file} holds no {old!r}"
-    Path(file).write_text(text.replace(old, new, 1))
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text, f"{file} holds no {old!r}"
+        text = text.replace(old, new, 1)
+    Path(file).write_text(text)
 
 
 def printed(*lines):
@@ -95,66 +53,19 @@ def settings(**given):
     return check_settings(yaml.safe_load(TEXT[SETTINGS]) | given)
 
 
-CELL = "targets.table1, cell dataset=mnist learner=er"
-
-
-GRID = "learner: [er, ace]}"
-
-
-COSTS = """\
-  table7:
-    {title: Table 7, caption: c, section: "4", kind: table, measure: cost, render: cost_table,
-     metrics: [training_seconds], decimals: 2, ratios: [[er, ace]], grid: {dataset: [mnist], learner: [er, ace]},
-     cell: {order: {name: split, tasks: 3}}}
-"""
-
-
 def hashes():
     return set(plan().cells)
 
 
-ORACLES = {
-    "none": {"name": "none"},
-    "sp1": {"name": "split", "tasks": 1},
-    "sp2": {"name": "split", "tasks": 2},
-    "sp5": {"name": "split", "tasks": 5},
-    "dom": {"name": "dominant_tasks", "shares": [0.2, 0.3, 0.5]},
-    "rand": {"name": "random_tasks", "tasks": 4},
-    "entropy": {"name": "entropy", "tasks": 2},
-    "domains": {"name": "chunks"},
-}
-
-
-GR = {"latent": 2, "reconstruction": "bce", "generator_learning_rate": 0.1}
-
-
-METHODS = {
-    "er": {"forward": "separate"},
-    "gmed": {"alpha": 1, "beta": 1, "decay": 0, "sign": "paper", "forward": "joint"},
-    "single": {},
-    "ewc": {"strength": 10, "gamma": 1, "fisher": "last_batch", "normalise": False, "half": True},
-    "si": {"strength": 1, "damping": 1, "gradient": "whole", "clip": False},
-    "icarl": {"loss": {"name": "binary", "temperature": 2}, "space": "features", "exemplars": "batch"},
-    "gr": GR | {"new_share": "half"},
-    "gr_by_tasks": GR | {"new_share": "by_tasks", "method": "gr"},
-    "mm": {"method": "multi_model", "widths": {"1": 3, "2": 3, "3": 3, "4": 3, "5": 3}},
-    "rand": {"method": "random"},
-    "randmm": {"method": "random_multi_model"},
-}
-
-
-RANDOM, SPLIT = {"name": "random", "length": None}, {"name": "split", "tasks": 5, "length": None}
-
-
-MIXING = [RANDOM, {"name": "offline", "items": 90, "length": None}, {"name": "dominant", "share": 0.5, "length": None}]
-
-
-EVALUATED = ["sp2", "sp5", "dom", "rand"]
+def of_table(made=None, paper="tiny"):
+    """The cells of the paper's Table 1, by data set and learner."""
+    cells = (made or plan()).targets[f"{paper}/table1"].cells
+    return {(levels["dataset"], levels["learner"]): cell for levels, cell in cells}
 
 
 def write_grid(order, learners, defaults=(), evaluated=EVALUATED, without=(), **factors):
     """Let the paper be a grid on MNIST; its restrictions."""
-    content = yaml.safe_load(TEXT[PAPER]) | {"oracles": ORACLES, "learners": METHODS}
+    content = yaml.safe_load(TEXT[PAPER]) | OF_GRIDS
     del content["datasets"]["cifar10"]
     content["defaults"] = merge(content["defaults"] | {"order": order, "scaling": "unit"}, dict(defaults))
     content["defaults"]["evaluation"]["oracles"] = evaluated
@@ -176,18 +87,3 @@ def cells(*arguments, **options):
 
 def distinct(found):
     return len({cell.hash for cell in found.values()})
-
-
-SELECTION = """\
-selection:
-  use: cross_validated
-  metric: final_accuracy
-  seeds: 100-100
-  datasets: {mnist: {order: {length: 20}}}
-  grid:
-    er: {budget.learning_rate: [0.1, 0.2], learner.forward: [separate, concatenated]}
-targets:
-"""
-
-
-MNIST_ONLY = "grid: {dataset: [mnist], learner: [er, ace]}"

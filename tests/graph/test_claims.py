@@ -1,7 +1,6 @@
 """The grammar of claims: what is wrong is refused in one telling line; what is right becomes parts."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -29,15 +28,17 @@ stf:
 
 
 @pytest.fixture
-def of_file(tmp_path, monkeypatch):
-    """The claims of `stf` that a file of this text gives, at a scale."""
-    for folder in ("config", "workflow"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    monkeypatch.chdir(tmp_path)
+def parts_of(configured):
+    """The parts of the claim, with other words; its sides, part by part."""
 
-    def read(text, scale="paper"):
+    def read(*changes):
+        text = CLAIM
+        for old, new in zip(changes[::2], changes[1::2], strict=True):
+            assert old in text
+            text = text.replace(old, new)
         Path("config/claims.yaml").write_text(text, encoding="utf-8")
-        return claims_of(Plan(scale, ["stf"]))["stf"]
+        (claim,) = claims_of(Plan("paper", ["stf"]))["stf"]
+        return claim.parts
 
     return read
 
@@ -50,97 +51,54 @@ def resolved():
         return {scale: claims_of(Plan(scale, all_papers())) for scale in ("smoke", "paper")}
 
 
-def test_every_claim_has_parts_at_the_papers_own_scale_and_all_of_them_run(resolved):
+def test_every_claim_of_every_paper_has_parts_that_run_and_is_there_at_other_scales_too(resolved):
+    names = {s: {(p, c.name) for p, of_paper in there.items() for c in of_paper} for s, there in resolved.items()}
+    assert {paper for paper, _ in names["paper"]} == {"agem", "desiderata", "rules", "stf", "streaming"}
+    assert len(names["paper"]) >= 60
+    assert names["smoke"] == names["paper"]
     for claim in (claim for of_paper in resolved["paper"].values() for claim in of_paper):
         assert claim.parts, claim.name
         assert all(side.runs for part in claim.parts for side in part.sides), claim.name
 
 
-def test_every_paper_claims_and_other_scales_have_the_same_claims(resolved):
-    names = {s: {(p, c.name) for p, of_paper in there.items() for c in of_paper} for s, there in resolved.items()}
-    assert set(resolved["paper"]) == {"agem", "desiderata", "rules", "stf", "streaming"}
-    assert len(names["paper"]) >= 60
-    assert names["smoke"] == names["paper"]
-
-
-def test_no_two_claims_are_the_same_test():
-    for paper, written in WRITTEN.items():
-        tests = [
-            repr({k: v for k, v in c.items() if k not in ("statement", "section", "note")}) for c in written.values()
-        ]
-        assert len(tests) == len(set(tests)), paper
-
-
-def test_a_part_for_each_level_and_each_other_method(of_file):
-    (claim,) = of_file(CLAIM)
-    assert len(claim.parts) == 2 * 5
-    first, second = claim.parts[0].sides
-    assert first.levels == {"dataset": "cifar10", "learner": "ace"}
-    assert second.levels == {"dataset": "cifar10", "learner": "er"}
-    assert {part.sides[1].levels["learner"] for part in claim.parts} == {"er", "mir", "cbrs", "gdumb", "gmed"}
-    assert claim.targets == ["stf/table1"]
-
-
-def test_the_same_streams_pair_and_others_do_not(of_file):
-    (claim,) = of_file(CLAIM)
-    assert all(part.paired for part in claim.parts)
-    swapped = CLAIM.replace("{dataset: [cifar10, cifar100]}", "{learner: er}")
-    swapped = swapped.replace("of: {learner: ace}", "of: {dataset: emnist}").replace("than: {learner", "than: {dataset")
-    (claim,) = of_file(swapped)
-    assert len(claim.parts) == 3
-    assert not any(part.paired for part in claim.parts)
-
-
-def test_words_stand_for_the_scales_own_levels(of_file):
-    text = CLAIM.replace("table1", "figure3").replace("learner: others", "learner: er")
-    (claim,) = of_file(text.replace("[cifar10, cifar100]}", "emnist, order.mu_sigma_factor: last}"))
-    assert [part.sides[0].levels["order.mu_sigma_factor"] for part in claim.parts] == [4]
-    trend = text.replace("above", "increasing\n    along: order.mu_sigma_factor").replace(
-        "    than: {learner: er}\n", ""
-    )
-    (claim,) = of_file(trend)
-    assert [len(part.sides) for part in claim.parts] == [4, 4]
-    assert [side.levels["order.mu_sigma_factor"] for side in claim.parts[0].sides] == [0.5, 1, 2, 4]
-
-
-def test_a_choice_was_read_off_a_number_of_its_row_and_its_column(of_file):
-    """Table 1 names a choice of ER on CIFAR-10 and one of GDUMB on CIFAR-100."""
-    (claim,) = of_file(CLAIM)
-    sides = [side for part in claim.parts for side in part.sides if side.calibrated]
-    assert [tuple(side.levels.values()) for side in sides] == [("cifar10", "er"), ("cifar100", "gdumb")]
-
-
-def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    there = {claim.name: claim for claim in claims_of(Plan("smoke", all_papers()))["rules"]}
-    runs = {part.sides[0].levels["oracle"]: part.sides[0].runs for part in there["offline_mm_best"].parts}
+def test_what_only_this_scale_leaves_out_does_not_run(resolved):
+    (claim,) = (claim for claim in resolved["smoke"]["rules"] if claim.name == "offline_mm_best")
+    runs = {part.sides[0].levels["oracle"]: part.sides[0].runs for part in claim.parts}
     assert runs["sp2"] is True
     assert runs["sp5"] is False
 
 
-def test_what_is_subtracted_is_a_side_of_its_own(of_file):
-    text = CLAIM.replace("learner: others", "learner: mir").replace(
-        "    of:", "    less: {ace: er, mir: gmed}\n    of:"
-    )
-    (claim,) = of_file(text)
-    first, second = claim.parts[0].sides
-    assert [side.less.levels for side in (first, second)] == [
-        first.levels | {"learner": "er"},
-        second.levels | {"learner": "gmed"},
-    ]
-    assert first.less.less is None
+@pytest.mark.parametrize("paper", WRITTEN)
+def test_no_two_claims_are_the_same_test(paper):
+    words = ("statement", "section", "note")
+    tests = [repr({k: v for k, v in claim.items() if k not in words}) for claim in WRITTEN[paper].values()]
+    assert len(tests) == len(set(tests))
+
+
+@pytest.mark.parametrize("case", yaml.safe_load(Path(__file__).with_name("parts.yaml").read_text()))
+def test_a_claim_has_a_part_for_each_of_its_levels(parts_of, case):
+    def named(sides):
+        return [" ".join(map(str, side.levels.values())) for side in sides if side]
+
+    parts = parts_of(*case["changes"])
+    assert [", ".join(named(part.sides)) for part in parts] == case["parts"]
+    assert {part.paired for part in parts} == {case["paired"]}
+    sides = [side for part in parts for side in part.sides]
+    assert named(side for side in sides if side.calibrated) == case.get("calibrated", [])
+    assert named(side.less for side in sides) == case.get("less", [])
 
 
 def test_a_bound_is_no_wider_than_its_sentences_words(resolved):
     """A number of times within √2, orders of magnitude within √10; a stated number within its metric's first margin, or
     the second if it is about, around or similar, or within half of its digit if the metric has no margin."""
-    bounded = [claim for of_paper in resolved["paper"].values() for claim in of_paper if claim.spec["test"] == "within"]
+    specs = [claim.spec for of_paper in resolved["paper"].values() for claim in of_paper]
+    bounded = [spec for spec in specs if spec["test"] == "within"]
     assert bounded
-    for claim in bounded:
-        spec, said = claim.spec, claim.spec["statement"].lower()
+    for spec in bounded:
+        said = spec["statement"].lower()
         if spec.get("ratio"):
-            assert spec["margin"] <= (3.17 if "orders of magnitude" in said else 1.415), claim.name
+            assert spec["margin"] <= (3.17 if "orders of magnitude" in said else 1.415), said
         elif isinstance(spec.get("than"), int | float) and f"{abs(spec['than']):g}" in re.findall(r"\d*\.?\d+", said):
             loose = bool(re.search(r"about|around|similar", said))
             half = 0.5 * 10.0 ** -len(f"{spec['than']:g}".partition(".")[2])
-            assert spec["margin"] <= (margins_of(spec["metric"], spec["than"])[loose] or half), claim.name
+            assert spec["margin"] <= (margins_of(spec["metric"], spec["than"])[loose] or half), said

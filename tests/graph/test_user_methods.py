@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from clpapers.catalogue.methods import copied, method_of
 from clpapers.cli import main
@@ -14,30 +15,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs, user_methods
 
-FILE = '''\
-"""A method."""
-
-import torch
-
-from clpapers import Learner as Base
-from clpapers.runs.learner import Observed
-
-DECLARATION = {
-    "options": {"strength": {"type": "number", "minimum": 0, "default": 1.0}},
-    "needs": {"net.name": ["mlp"]},
-    "grid": {"learner.strength": [0.5, 2.0], "budget.learning_rate": [0.1]},
-}
-
-
-class Held: ...
-
-
-class Mine(Base):
-    """strength: of nothing."""
-
-    def observe(self, t, x, y):
-        return Observed()
-'''
+FILE, AUTHORS, PLAIN = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text()).values()
 
 
 @pytest.fixture
@@ -47,77 +25,51 @@ def file(tmp_path):
     return path
 
 
-def test_its_digest_is_that_of_what_it_means(file):
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('"""A method."""', '"""Another text."""', True),
+        ("import torch\n", "import torch  # so\n", True),
+        ('"""A method."""', '\ufeff"""A method."""', True),  # a byte order mark, which editors put before a text
+        ('"default": 1.0', '"default": 2.0', False),
+    ],
+)
+def test_its_digest_is_that_of_what_it_means(file, old, new, same):
     digest = user_methods.check(file)
-    file.write_text(
-        FILE.replace('"""A method."""', '"""Another text."""').replace("import torch\n", "import torch  # so\n")
-    )
-    assert user_methods.check(file) == digest
-    file.write_text(FILE.replace('"default": 1.0', '"default": 2.0'))
-    assert user_methods.check(file) != digest
-
-
-def test_a_byte_order_mark_means_nothing(file):
-    """Editors put it before a text."""
-    digest = user_methods.check(file)
-    file.write_text("\ufeff" + FILE, encoding="utf-8")
-    assert user_methods.check(file) == digest
+    file.write_text(FILE.replace(old, new), encoding="utf-8")
+    assert (user_methods.check(file) == digest) == same
     copy = file.with_name(f"mine-{digest}.py")
     copy.write_bytes(file.read_bytes())
-    assert copied(copy).options["strength"]["default"] == 1.0
+    method = copied(copy)
+    assert (method.name, method.file) == ("mine", str(copy))
+    assert method.examples() == [{"strength": 1.0 if same else 2.0}]
+    assert method_of({"name": "mine", "file": str(copy), "strength": 3}).needs == {"net.name": ["mlp"]}
 
 
 def test_checking_it_neither_runs_it_nor_imports_torch(file):
     file.write_text(FILE + "\nraise SystemExit('it was run')\n")
     code = "import sys; from pathlib import Path; from clpapers.graph import user_methods; "
-    code += f"user_methods.check(Path({str(file)!r})); "
-    done = subprocess.run(
-        [sys.executable, "-c", code + "print('torch' in sys.modules)"], capture_output=True, text=True
-    )
+    code += f"user_methods.check(Path({str(file)!r})); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
-@pytest.mark.parametrize("base", ["clpapers.Learner", "clpapers.Replay", "clpapers.runs.learners.er.ER", "ER", "Mid"])
+@pytest.mark.parametrize("base", ["clpapers.Learner", "clpapers.Replay", "clpapers.runs.learners.er.ER", "ER"])
 def test_whatever_it_descends_from_a_learner_by(file, base):
     beside = "import clpapers\nimport clpapers.runs.learners.er\nfrom clpapers.runs.learners.er import ER\nMid = 1\n"
-    text = FILE.replace("import torch\n", beside, 1).replace("class Mine(Base)", f"class Mine({base})")
-    file.write_text(text)
-    if base == "Mid":
-        with pytest.raises(ConfigError):
-            user_methods.check(file)
-    else:
+    text = FILE.replace("import torch\n", beside, 1)
+    file.write_text(text.replace("class Mine(Base)", f"class Mine({base})"))
+    user_methods.check(file)
+    file.write_text(text.replace("class Mine(Base)", "class Mine(Mid)"))
+    with pytest.raises(ConfigError):
         user_methods.check(file)
-
-
-AUTHORS = """\
-import clpapers
-from clpapers import Method
-
-DECLARATION = {"grid": {"learner.strength": [0.5]}}
-
-
-class Mine(Method):
-    def __init__(self, *, strength: float = 1):
-        self.strength = strength
-
-    def observe(self, x, y): ...
-"""
 
 
 @pytest.mark.parametrize("base", ["Method", "clpapers.Method"])
 def test_a_class_of_one_seed_needs_no_declaration(file, base):
-    file.write_text(AUTHORS.replace("(Method)", f"({base})"))
-    user_methods.check(file)
-    file.write_text(AUTHORS.replace("DECLARATION", "OTHER").replace("(Method)", f"({base})"))
-    user_methods.check(file)
-
-
-def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path, file):
-    copy = tmp_path / f"mine-{user_methods.check(file)}.py"
-    copy.write_text(FILE)
-    method = copied(copy)
-    assert (method.name, method.file, method.examples()) == ("mine", str(copy), [{"strength": 1.0}])
-    assert method_of({"name": "mine", "file": str(copy), "strength": 3}).needs == {"net.name": ["mlp"]}
+    for name in ("DECLARATION", "OTHER"):
+        file.write_text(AUTHORS.replace("DECLARATION", name).replace("(Method)", f"({base})"))
+        user_methods.check(file)
 
 
 def test_a_new_file_is_a_method_and_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
@@ -137,11 +89,11 @@ def test_the_papers_own_knows_nothing_of_it(tmp_path):
     copy = tmp_path / "mine-0123456789.py"
     copy.write_text(FILE.replace('"needs": {"net.name": ["mlp"]}', '"uses": ["competing"]'))
     with_it, without = Plan("smoke", all_papers(), methods=[str(copy)]), Plan("smoke", all_papers())
-    parts = [
+    claims, others = (
         {claim.name: repr(claim.parts) for paper in jobs.claims_of(plan).values() for claim in paper}
         for plan in (with_it, without)
-    ]
-    assert parts[0] == parts[1]
+    )
+    assert claims == others
     shown = [name for name, target in with_it.targets.items() if target.spec.get("own")]
     assert {name.partition("/")[0] for name in shown} == {*all_papers()}
     for name in shown:
@@ -150,19 +102,6 @@ def test_the_papers_own_knows_nothing_of_it(tmp_path):
         assert (one.of_paper.cells, one.of_paper.selections) == (other.cells, other.selections)
         assert any(factors["learner"] == "mine" for factors, _ in (*one.cells, *one.selections))
     assert without.cells.keys() < with_it.cells.keys()
-
-
-PLAIN = """\
-import torch.nn.functional as F
-from clpapers import Method
-
-
-class Mine(Method):
-    def observe(self, x, y):
-        logits = self.net(x)
-        LOSS.backward()
-        return logits
-"""
 
 
 @pytest.mark.parametrize(
@@ -175,27 +114,22 @@ class Mine(Method):
 )
 def test_a_table_that_restricts_the_classes_has_a_row_of_a_method_that_asks_for_them(tmp_path, loss, knows):
     """Told by name: Figures 4 and 5 of `desiderata` have a head for each task, Figures 2 and 3 have one for all."""
-    file = tmp_path / "mine.py"
+    file, figures = tmp_path / "mine.py", [f"desiderata/figure{number}" for number in range(2, 6)]
     file.write_text(PLAIN.replace("LOSS", loss))
-    methods = [str(file)]
-    plan = Plan("paper", ["desiderata"], methods=methods)
+    plan = Plan("paper", ["desiderata"], methods=[str(file)])
     rows = {name for name, target in plan.targets.items() if any(f["learner"] == "mine" for f, _ in target.cells)}
-    assert {"desiderata/figure2", "desiderata/figure3"} <= rows
-    assert ({"desiderata/figure4", "desiderata/figure5"} <= rows) == knows
-    first, *rest = user_methods.placement(Plan("paper", all_papers(), methods=methods), "mine")
+    assert [name in rows for name in figures] == [True, True, knows, knows]
+    first, *rest = user_methods.placement(plan, "mine")
     count, total = map(int, re.match(r"a row in (\d+) of the (\d+) tables and figures", first).groups())
     restricted = [line for line in rest if "they restrict the classes that compete; only `self.loss`" in line]
-    if knows:
-        assert (count, restricted) == (total, [])
-    else:
-        none, part = restricted
-        names = none.partition(":")[0].split(", ")[1:]
+    assert (count == total) == (not restricted) == knows
+    if not knows:
+        names = restricted[0].partition(":")[0].split(", ")[1:]
         assert count + len(names) == total
-        assert {"desiderata/figure4", "desiderata/figure5"} <= set(names)
-        assert part.startswith("a part of its row in ")
+        assert {*figures[2:]} <= {*names}
 
 
 def test_a_learner_is_told_in_its_own_words(file):
     file.write_text(FILE.replace('    "needs": {"net.name": ["mlp"]},\n', ""))
-    told = user_methods.placement(Plan("smoke", all_papers(), methods=[str(file)]), "mine")
+    told = user_methods.placement(Plan("smoke", ["desiderata"], methods=[str(file)]), "mine")
     assert any('declare that it "uses" "competing", and train by `self.loss`' in line for line in told)
