@@ -24,7 +24,9 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path("src/clpapers")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "results", "downloads", "data", "site", "*.egg-info")
+LEFT_OUT = shutil.ignore_patterns(
+    "__pycache__", ".[!g]*", ".git", ".github", "results", "downloads", "data", "site", "*.egg-info"
+)
 LONGEST = 300  # seconds of the tests of one change; a change that makes them take longer is noticed
 STATES = NOTICED, SURVIVED, EQUIVALENT, ERROR = "noticed", "survived", "equivalent", "ERROR"
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", re.M)  # the name of a test, its case included
