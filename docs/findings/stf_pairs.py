@@ -1,6 +1,7 @@
 """Two cells of `stf` on the same streams: final accuracy and average information retention, seed by seed and paired.
 
-If the two learnt other items at one seed (docs/streams.md), the seeds are no pairs, and the interval is Welch's.
+A seed at which the two learnt other items (docs/streams.md) is no pair. With fewer than three pairs, the interval is
+Welch's.
 
 In the project's folder, after any build:
     python docs/findings/stf_pairs.py cifar10/stf-0.057735 er-b9a5a5d44f er-b6ecdc1dcc
@@ -37,10 +38,13 @@ for cell in cells:
     print(cell, found[cell].round(1), sep="\n")
 seeds = found[cells[0]].index.intersection(found[cells[1]].index)
 other = [seed for seed in seeds if len({older.get((cell, seed)) for cell in cells}) > 1]
-print(f"other items at seeds {other}: no pairs, Welch's interval" if other else f"{len(seeds)} pairs")
+pairs = seeds.difference(other)
+paired = len(pairs) > 2
+print(f"pairs: {[*pairs]}" if paired else "fewer than three pairs: Welch's interval", f"other items: {other}", sep="; ")
 for metric in found[cells[0]]:
     first, second = (found[cell][metric] for cell in cells)
-    compared = ttest_ind(first, second, equal_var=False) if other else ttest_rel(first[seeds], second[seeds])
+    if paired:
+        first, second = first[pairs], second[pairs]
+    compared = ttest_rel(first, second) if paired else ttest_ind(first, second, equal_var=False)
     low, high = compared.confidence_interval()
-    mean = first.mean() - second.mean() if other else (first - second).mean()
-    print(f"{metric}: {mean:+.1f} [{low:.1f}, {high:.1f}]")
+    print(f"{metric}: {first.mean() - second.mean():+.1f} [{low:.1f}, {high:.1f}]")
