@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -26,6 +27,9 @@ from clpapers.runs.norms import fewest
 from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
+
+tqdm.monitor_interval = 0  # a thread of its own might hold its lock while a process forks
+tqdm.set_lock(threading.RLock())  # its own lock is shared with forked processes, and one that is killed may hold it
 
 WIDE = 64  # maps of a net's first layer
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
