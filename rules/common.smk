@@ -96,7 +96,7 @@ except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
 except OSError as error:
     place = error.filename or results_folder()
-    sys.exit(f"clpapers: {place}: {error.strerror}; once it is mended, give the same command again")
+    sys.exit(f"clpapers: {place}: {error.strerror or error}; once it is mended, give the same command again")
 except KeyboardInterrupt:
     sys.exit("clpapers: interrupted before anything was trained; the same command goes on")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
