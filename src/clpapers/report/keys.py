@@ -16,6 +16,7 @@ from clpapers.catalogue import metrics as catalogue
 from clpapers.config import parts
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.schemas import schema
+from clpapers.targets.markdown import markdown_table
 
 HEAD = """\
 # Keys, options and metrics
@@ -98,9 +99,8 @@ def example(*ends: str, within: str = "") -> str:
 
 
 def table(heading: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [heading, ["---"] * len(heading), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """A table of the page."""
+    return "\n".join(markdown_table(heading, rows))
 
 
 def keys_of(properties: dict, place: tuple[str, ...], within: str = "") -> str:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from clpapers.archive.imported import PUBLISHED, source_of
-from clpapers.provenance import as_published
+from clpapers.provenance import as_published, is_imported
 from clpapers.report.paper import Paper, Runs
 
 FILE = PUBLISHED / "runs.csv"
@@ -105,7 +105,7 @@ def _shown(file: dict) -> list[str]:
     steps = f"{begun.verdict} ({begun.commit[:10]}, {begun.date})" if begun else ""
     return [
         as_published(str(file["path"])) + " (not as recorded)" * file["edited"],
-        _crate(file) or "trained here",
+        _crate(file) or ("no crate" if is_imported(file["path"]) else "trained here"),
         file["sha256"][:12],
         file["commit"][:10],
         file["day"],
